@@ -1,0 +1,1 @@
+"""Small data sets; sources and licences are in README.md."""

@@ -1,0 +1,52 @@
+"""tsformer: trained Transformer-family models from tables of numbers; everything that varies is a plugin.
+
+The names below are imported when they are first used, so that `import tsformer` is quick.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tsformer.data.panel import Panel as Panel
+    from tsformer.data.windows import Batch as Batch
+    from tsformer.estimators import Forecaster as Forecaster
+    from tsformer.estimators import load as load
+    from tsformer.fitting import read as read
+    from tsformer.plugin import Config as Config
+    from tsformer.plugin import DataPlugin as DataPlugin
+    from tsformer.plugin import Field as Field
+    from tsformer.plugin import ModelPlugin as ModelPlugin
+    from tsformer.plugin import Problem as Problem
+    from tsformer.plugin import Task as Task
+    from tsformer.plugin import TransformPlugin as TransformPlugin
+    from tsformer.registry import register as register
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Batch": "tsformer.data.windows",
+    "Config": "tsformer.plugin",
+    "DataPlugin": "tsformer.plugin",
+    "Field": "tsformer.plugin",
+    "Forecaster": "tsformer.estimators",
+    "ModelPlugin": "tsformer.plugin",
+    "Panel": "tsformer.data.panel",
+    "Problem": "tsformer.plugin",
+    "Task": "tsformer.plugin",
+    "TransformPlugin": "tsformer.plugin",
+    "load": "tsformer.estimators",
+    "read": "tsformer.fitting",
+    "register": "tsformer.registry",
+}
+
+__all__ = [*_HOMES, "__version__"]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'tsformer' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,1 @@
+"""Tables, panels, transforms, splits and windows."""

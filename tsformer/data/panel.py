@@ -1,0 +1,101 @@
+"""The panel: many series in one contiguous array with offsets, and the schema of the table that they came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The user's table: column names, frequency, time zone and the way that times are written.
+
+    Attributes:
+        targets: names of the target columns, in channel order.
+        time: name of the time column; None when the rows are only in order.
+        id: name of the column that tells series apart; None for a single series.
+        past_covariates, future_covariates: names of further numeric columns.
+        frequency: a pandas offset alias ("D", "MS", "B", "15min"), a number for a numeric time column, None if unknown.
+        zone: time zone of a datetime column, None for local time.
+        time_format: `strftime` format in which the user's file writes times; None for datetime columns in memory.
+    """
+
+    targets: tuple[str, ...]
+    time: str | None = None
+    id: str | None = None
+    past_covariates: tuple[str, ...] = ()
+    future_covariates: tuple[str, ...] = ()
+    frequency: str | float | None = None
+    zone: str | None = None
+    time_format: str | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Numeric columns in the order of `Panel.values`."""
+        return self.targets + self.past_covariates + self.future_covariates
+
+    def to_json(self) -> dict[str, Any]:
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Schema:
+        """Raises TypeError when the document is not a schema."""
+        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in document.items()})
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """What suits the data where the user says nothing; None leaves it to the general rule."""
+
+    lookback: int | None = None
+    horizon: int | None = None
+    stride: int | None = None
+    season: int | None = None
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Series one after another.
+
+    Attributes:
+        values: float64 `[rows, columns]`, all finite: targets, then past covariates, then future covariates.
+        offsets: int64 `[series + 1]`; series i is rows `offsets[i]:offsets[i + 1]`.
+        times: the time of each row, a DatetimeIndex (aware when the schema has a zone) or numbers.
+        ids: a name for each series, as text.
+        schema: the user's table.
+        defaults: windows that suit the data.
+        notes: what was done on reading that the user should hear of, one line each.
+    """
+
+    values: np.ndarray
+    offsets: np.ndarray
+    times: pd.Index
+    ids: tuple[str, ...]
+    schema: Schema
+    defaults: Defaults = field(default_factory=Defaults)
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        rows, columns = self.values.shape
+        if self.values.dtype != np.float64 or not self.values.flags["C_CONTIGUOUS"]:
+            raise TypeError("Panel.values must be a contiguous float64 array")
+        if columns != len(self.schema.columns) or rows != len(self.times) or rows != self.offsets[-1]:
+            raise ValueError(
+                f"Panel does not fit together: values {self.values.shape}, {len(self.times)} times, "
+                f"{len(self.schema.columns)} columns in the schema, last offset {self.offsets[-1]}"
+            )
+        if len(self.ids) != len(self.offsets) - 1:
+            raise ValueError(f"Panel has {len(self.ids)} ids for {len(self.offsets) - 1} series")
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Rows of each series, int64 `[series]`."""
+        return np.diff(self.offsets)
+
+    def rows(self, series: int) -> slice:
+        """Where a series lies in `values` and `times`."""
+        return slice(int(self.offsets[series]), int(self.offsets[series + 1]))

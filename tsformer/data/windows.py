@@ -1,0 +1,128 @@
+"""Windows by index arithmetic on one contiguous tensor: no copies of the data, no loader, no workers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+
+_UNUSED: Any = None  # what every numeric model reads is typed as a tensor, though a token task leaves it None
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What a model is given. Tensors only; what a task does not use is None. Masks: True = real.
+
+    Series are padded on the left, tokens on the right.
+
+    Attributes:
+        past: `[batch, lookback, channels]`, targets first, then past covariates; zero where masked.
+        past_mask: `[batch, lookback, channels]`.
+        past_known: `[batch, lookback, known]`, future covariates over the lookback.
+        future_known: `[batch, horizon, known]`, future covariates over the horizon.
+        static: `[batch, static]`, numbers per series.
+        static_codes: int64 `[batch, categories]`.
+        future: `[batch, horizon, targets]`, the truth; None when forecasting.
+        future_mask: `[batch, horizon, targets]`.
+        tokens: int64 `[batch, length]`, or `[batch, lookback, length]` with a text per step.
+        token_mask: like `tokens`.
+        target_tokens: int64 `[batch, target_length]`.
+        target_token_mask: like `target_tokens`.
+        label: int64 `[batch]`.
+        series: int64 `[batch]`, index of the series.
+        origin: int64 `[batch]`, row of the first predicted step, counted in the windows' own values.
+    """
+
+    past: Tensor = _UNUSED
+    past_mask: Tensor = _UNUSED
+    past_known: Tensor | None = None
+    future_known: Tensor | None = None
+    static: Tensor | None = None
+    static_codes: Tensor | None = None
+    future: Tensor | None = None
+    future_mask: Tensor | None = None
+    tokens: Tensor | None = None
+    token_mask: Tensor | None = None
+    target_tokens: Tensor | None = None
+    target_token_mask: Tensor | None = None
+    label: Tensor | None = None
+    series: Tensor | None = None
+    origin: Tensor | None = None
+
+    def to(self, device: torch.device | str) -> Batch:
+        """The same batch on another device."""
+        moved = {f.name: getattr(self, f.name) for f in fields(self)}
+        return Batch(**{name: None if value is None else value.to(device) for name, value in moved.items()})
+
+
+@dataclass(frozen=True)
+class Windows:
+    """A set of windows over one tensor of values. Memory is O(rows), whatever the lookback.
+
+    Attributes:
+        values: float32 `[rows, channels]`, series one after another, targets first.
+        starts: int64 `[windows]`, first row of the series of each window.
+        origins: int64 `[windows]`, row of the first predicted step.
+        series: int64 `[windows]`, index of the series of each window.
+        lookback, horizon, targets: the window's shape.
+        future: False when the predicted steps lie beyond the data.
+    """
+
+    values: Tensor
+    starts: Tensor
+    origins: Tensor
+    series: Tensor
+    lookback: int
+    horizon: int
+    targets: int
+    future: bool = True
+
+    def __len__(self) -> int:
+        return len(self.origins)
+
+    def batch(self, index: Tensor | None = None) -> Batch:
+        """Gather windows; rows before a series' start are masked, and zero.
+
+        Args:
+            index: int64 `[batch]`, which windows; all of them when None.
+        """
+        origins, starts, series = self.origins, self.starts, self.series
+        if index is not None:
+            origins, starts, series = origins[index], starts[index], series[index]
+        rows = origins[:, None] + torch.arange(-self.lookback, 0)
+        real = rows >= starts[:, None]
+        past = self.values[rows.clamp_min(0)]
+        mask = real[:, :, None].expand_as(past)
+        if not bool(real.all()):
+            past = torch.where(mask, past, 0.0)
+        future = future_mask = None
+        if self.future:
+            future = self.values[origins[:, None] + torch.arange(self.horizon), : self.targets]
+            future_mask = torch.ones_like(future, dtype=torch.bool)
+        return Batch(past=past, past_mask=mask, future=future, future_mask=future_mask, series=series, origin=origins)
+
+    def batches(self, size: int) -> Iterator[Batch]:
+        """All windows in order, the last batch smaller when it must be."""
+        for start in range(0, len(self), size):
+            yield self.batch(torch.arange(start, min(start + size, len(self))))
+
+    def thin(self, most: int) -> Windows:
+        """At most `most` windows, evenly spaced."""
+        if len(self) <= most:
+            return self
+        keep = torch.from_numpy(np.linspace(0, len(self) - 1, most).round().astype(np.int64))
+        return Windows(
+            self.values,
+            self.starts[keep],
+            self.origins[keep],
+            self.series[keep],
+            self.lookback,
+            self.horizon,
+            self.targets,
+            self.future,
+        )

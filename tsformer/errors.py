@@ -1,0 +1,60 @@
+"""What can go wrong for a user, one class per exit code.
+
+A message says what is wrong, where, and what to do, in one line; the command line prints it without a traceback.
+"""
+
+
+class TsformerError(Exception):
+    """Base of every error that is meant for the user."""
+
+    exit_code = 1
+
+
+class UsageError(TsformerError):
+    """A wrong option or configuration. Several faults are reported at once, one line each."""
+
+    exit_code = 2
+
+
+class DataError(TsformerError):
+    """Input data that cannot be taken as it is: names column, row and count."""
+
+    exit_code = 3
+
+
+class RunError(TsformerError):
+    """A run folder that is missing, incomplete, damaged or from a newer version."""
+
+    exit_code = 4
+
+
+class PluginError(TsformerError):
+    """A plugin that is unknown, broken, or clashes with another."""
+
+    exit_code = 5
+
+
+class DivergedError(TsformerError):
+    """Training produced a loss that is not finite."""
+
+    exit_code = 6
+
+
+class ResourceError(TsformerError):
+    """Memory, disk, permission or a device that is not there."""
+
+    exit_code = 7
+
+
+class InvalidValuesError(ValueError):
+    """Values outside a transform's domain. Transforms raise it; the chain adds column, row and date.
+
+    Args:
+        bad: boolean array `[time, channels]`, True where a value is invalid.
+        what: how the values fail, for example "not positive".
+        remedy: what the user can do.
+    """
+
+    def __init__(self, bad: object, what: str, remedy: str) -> None:
+        super().__init__(what)
+        self.bad, self.what, self.remedy = bad, what, remedy

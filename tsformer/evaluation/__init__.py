@@ -1,0 +1,1 @@
+"""Metrics and the naive forecasts they are read against."""

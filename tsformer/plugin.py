@@ -1,0 +1,215 @@
+"""What a plugin is.
+
+A plugin is a value named `plugin` in a module: a `ModelPlugin`, `DataPlugin` or `TransformPlugin`. Its options are
+declared once, as a `Config`; command line, help, validation and storage follow from that declaration.
+This module imports no torch, so that options can be listed quickly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pydantic
+
+if TYPE_CHECKING:
+    import numpy as np
+    from torch import nn
+
+    from tsformer.data.panel import Defaults, Panel, Schema
+    from tsformer.data.windows import Windows
+
+
+class Config(pydantic.BaseModel):
+    """Base of every set of options: frozen, no unknown names, finite numbers, a description on every field.
+
+    Raises:
+        TypeError: when a subclass has a field without description, or one called `name`.
+    """
+
+    model_config = pydantic.ConfigDict(
+        extra="forbid", frozen=True, allow_inf_nan=False, validate_default=True, protected_namespaces=()
+    )
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        super().__pydantic_init_subclass__(**kwargs)
+        for name, field in cls.model_fields.items():
+            if name == "name":
+                raise TypeError(f"{cls.__name__}: no option may be called 'name' (files use it for the plugin's name)")
+            if not field.description:
+                raise TypeError(f"{cls.__name__}.{name} needs a description: Field(..., description='...')")
+
+
+def Field(default: Any = ..., *, description: str, flag: str | None = None, **constraints: Any) -> Any:  # noqa: N802
+    """An option: `pydantic.Field` with a description that is not optional and, if wanted, a short flag.
+
+    Args:
+        default: the default value; left out, the option is required.
+        description: what `--help` says about it, with the unit.
+        flag: a short flag beside the option's path, for example "--path" beside "--data.path".
+        constraints: what `pydantic.Field` takes: `gt`, `ge`, `lt`, `le`, `min_length`, `pattern`, ...
+    """
+    extra = {"flag": flag} if flag else None
+    return pydantic.Field(default, description=description, json_schema_extra=extra, **constraints)
+
+
+class Task(StrEnum):
+    """What a model is asked to do."""
+
+    FORECAST = "forecast"
+    CLASSIFY = "classify"
+    SEQUENCE = "sequence"
+    PRETRAIN = "pretrain"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """All that a model may know about the data: shapes and the season. Every shape is derived here, once.
+
+    Attributes:
+        task: what is asked.
+        lookback: steps the model sees.
+        horizon: steps it predicts.
+        targets: number of target channels; they come first in `Batch.past`.
+        past_covariates: channels known up to the origin only; they follow the targets in `Batch.past`.
+        future_covariates: channels known beyond the origin.
+        static_covariates: numbers per series.
+        static_cardinalities: size of each categorical static covariate.
+        season: steps in one season, 1 if there is none.
+        output: what is predicted of each target: "point".
+        outputs: numbers that describe one predicted value; 1 for a point forecast.
+        vocabulary, target_vocabulary, classes: sizes for token and label tasks.
+    """
+
+    task: Task = Task.FORECAST
+    lookback: int = 0
+    horizon: int = 0
+    targets: int = 0
+    past_covariates: int = 0
+    future_covariates: int = 0
+    static_covariates: int = 0
+    static_cardinalities: tuple[int, ...] = ()
+    season: int = 1
+    output: str = "point"
+    outputs: int = 1
+    vocabulary: int = 0
+    target_vocabulary: int = 0
+    classes: int = 0
+
+    @property
+    def channels(self) -> int:
+        """Channels of `Batch.past`: targets, then past covariates."""
+        return self.targets + self.past_covariates
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "task": self.task.value, "static_cardinalities": list(self.static_cardinalities)}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Problem:
+        """Raises TypeError or ValueError when the document is not a problem."""
+        return cls(
+            **{
+                **document,
+                "task": Task(document["task"]),
+                "static_cardinalities": tuple(document["static_cardinalities"]),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class ModelPlugin:
+    """A model.
+
+    Attributes:
+        config: its options.
+        build: `build(config, problem) -> nn.Module` whose `forward(batch, truth=0.0)` returns, for forecasts,
+            `[batch, horizon, targets, outputs]`.
+        example: a small configuration with which the conformance checks run in seconds.
+        tasks: what the model can do.
+        fit: optional `fit(module, train, validation)` for models fitted without gradients; it replaces the
+            training loop. `train` and `validation` are `Windows`.
+        persistent: False for a model that cannot be saved without pickle; it serves evaluation only.
+    """
+
+    config: type[Config]
+    build: Callable[[Any, Problem], nn.Module]
+    example: Config
+    tasks: frozenset[Task] | set[Task] = frozenset({Task.FORECAST})
+    fit: Callable[[Any, Windows, Windows], None] | None = None
+    persistent: bool = True
+
+
+@dataclass(frozen=True)
+class DataPlugin:
+    """A source of data.
+
+    Attributes:
+        config: its options.
+        load: `load(config) -> Panel`; raises `DataError`.
+        example: a configuration that yields little data, for the conformance checks.
+        tasks: what the data can be used for.
+        defaults: optional `defaults(panel) -> Defaults`: lookback, horizon, stride and season that suit the data.
+        read: optional `read(config, source, schema) -> Panel`: new rows at predict time. Without it, the schema's
+            columns are read from a CSV file.
+    """
+
+    config: type[Config]
+    load: Callable[[Any], Panel]
+    example: Config
+    tasks: frozenset[Task] | set[Task] = frozenset({Task.FORECAST})
+    defaults: Callable[[Panel], Defaults] | None = None
+    read: Callable[[Any, Any, Schema], Panel] | None = None
+
+
+State = Mapping[str, Any]
+"""What a transform remembers of the training rows: plain JSON numbers, lists and words."""
+
+
+class Transform(Protocol):
+    """What `TransformPlugin.build` returns. Arrays are float64.
+
+    Attributes:
+        pointwise: True when each step is transformed by itself; otherwise `inverse` needs the whole path.
+        lost_rows: rows lost at the start of a series (1 for returns).
+    """
+
+    pointwise: bool
+    lost_rows: int
+
+    def fit(self, rows: np.ndarray) -> State:
+        """Learn from the training rows `[time, channels]`."""
+        ...
+
+    def forward(self, values: np.ndarray, state: State) -> np.ndarray:
+        """`[time, channels]` to `[time - lost_rows, channels]`; raises `InvalidValuesError` outside the domain."""
+        ...
+
+    def inverse(self, path: np.ndarray, state: State, anchor: np.ndarray) -> np.ndarray:
+        """Undo `forward` on paths `[..., horizon, channels]`.
+
+        `anchor` `[..., max(1, lost_rows), channels]` are the last rows of this transform's own input before the path.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class TransformPlugin:
+    """A transform of the values.
+
+    Attributes:
+        config: its options.
+        build: `build(config) -> Transform`.
+        example: a configuration for the conformance checks.
+        scaler: True when it brings values to a common scale; named in `--transform` it replaces `--scale`.
+    """
+
+    config: type[Config]
+    build: Callable[[Any], Transform]
+    example: Config
+    scaler: bool = False
+
+
+Plugin = ModelPlugin | DataPlugin | TransformPlugin

@@ -1,0 +1,1 @@
+"""The conformance checks that every plugin passes, ours and everybody's."""
