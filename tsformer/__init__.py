@@ -39,7 +39,7 @@ _HOMES = {
     "register": "tsformer.registry",
 }
 
-__all__ = [*_HOMES, "__version__"]  # noqa: PLE0604
+__all__ = [*_HOMES, "__version__"]
 
 
 def __getattr__(name: str) -> Any:

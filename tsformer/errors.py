@@ -3,6 +3,9 @@
 A message says what is wrong, where, and what to do, in one line; the command line prints it without a traceback.
 """
 
+import difflib
+from collections.abc import Iterable
+
 
 class TsformerError(Exception):
     """Base of every error that is meant for the user."""
@@ -58,3 +61,9 @@ class InvalidValuesError(ValueError):
     def __init__(self, bad: object, what: str, remedy: str) -> None:
         super().__init__(what)
         self.bad, self.what, self.remedy = bad, what, remedy
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The hint "; did you mean 'x'?" for a mistyped name, or nothing."""
+    found = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean '{found[0]}'?" if found else ""

@@ -10,9 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Protocol
+from pathlib import Path
+from types import UnionType
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Union, get_args, get_origin
 
 import pydantic
+from pydantic.fields import FieldInfo
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,6 +44,52 @@ class Config(pydantic.BaseModel):
                 raise TypeError(f"{cls.__name__}: no option may be called 'name' (files use it for the plugin's name)")
             if not field.description:
                 raise TypeError(f"{cls.__name__}.{name} needs a description: Field(..., description='...')")
+            option_type(field.annotation)
+
+
+@dataclass(frozen=True)
+class OptionType:
+    """How a command line shows the type of an option.
+
+    Attributes:
+        words: "INTEGER", "FLOAT", "TEXT", "BOOLEAN", "PATH", or the choices "[a|b]".
+        many: True when it may be given several times.
+    """
+
+    words: str
+    many: bool = False
+
+
+def option_type(annotation: Any) -> OptionType:
+    """The type of a `Config` field as a command line shows it.
+
+    Raises:
+        TypeError: a type that a command line cannot show.
+    """
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin in (Union, UnionType):
+        some = [argument for argument in arguments if argument is not type(None)]
+        if len(some) == 1:
+            return option_type(some[0])
+    elif origin is tuple and len(arguments) == 2 and arguments[1] is Ellipsis:
+        return OptionType(option_type(arguments[0]).words, many=True)
+    elif origin is Literal and all(isinstance(argument, str) for argument in arguments):
+        return OptionType(f"[{'|'.join(arguments)}]")
+    elif annotation in _WORDS:
+        return OptionType(_WORDS[annotation])
+    raise TypeError(
+        f"{annotation} is no type for an option; use bool, int, float, str, Path, Literal of words, "
+        "these with '| None', or tuple[..., ...] of them"
+    )
+
+
+_WORDS: dict[Any, str] = {bool: "BOOLEAN", int: "INTEGER", float: "FLOAT", str: "TEXT", Path: "PATH"}
+
+
+def option_flag(field: FieldInfo) -> str | None:
+    """The short flag that was declared with `Field(..., flag="--path")`."""
+    extra = field.json_schema_extra
+    return str(extra["flag"]) if isinstance(extra, dict) and "flag" in extra else None
 
 
 def Field(default: Any = ..., *, description: str, flag: str | None = None, **constraints: Any) -> Any:  # noqa: N802
@@ -190,6 +239,7 @@ class Transform(Protocol):
     def inverse(self, path: np.ndarray, state: State, anchor: np.ndarray) -> np.ndarray:
         """Undo `forward` on paths `[..., horizon, channels]`.
 
+        A path may hold only the first of the channels that `fit` saw: targets come first, covariates are not predicted.
         `anchor` `[..., max(1, lost_rows), channels]` are the last rows of this transform's own input before the path.
         """
         ...

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
-
 
 _UNUSED: Any = None  # what every numeric model reads is typed as a tensor, though a token task leaves it None
 
@@ -116,13 +115,39 @@ class Windows:
         if len(self) <= most:
             return self
         keep = torch.from_numpy(np.linspace(0, len(self) - 1, most).round().astype(np.int64))
-        return Windows(
-            self.values,
-            self.starts[keep],
-            self.origins[keep],
-            self.series[keep],
-            self.lookback,
-            self.horizon,
-            self.targets,
-            self.future,
-        )
+        return replace(self, starts=self.starts[keep], origins=self.origins[keep], series=self.series[keep])
+
+
+def cut_windows(
+    values: Tensor,
+    offsets: np.ndarray,
+    first: np.ndarray,
+    stop: np.ndarray,
+    *,
+    lookback: int,
+    horizon: int,
+    targets: int,
+    stride: int = 1,
+) -> Windows:
+    """All windows whose targets lie in rows `[first, stop)` of their series; inputs may reach back before `first`.
+
+    Args:
+        values: float32 `[rows, channels]`.
+        offsets: int64 `[series + 1]`.
+        first, stop: int64 `[series]`, counted from each series' start.
+        stride: steps between two windows of a series.
+    """
+    counts = np.maximum(0, (stop - first - horizon) // stride + 1)
+    series = np.repeat(np.arange(len(counts)), counts)
+    number = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)  # within its series
+    starts = offsets[:-1][series]
+    origins = starts + first[series] + number * stride
+    return Windows(
+        values,
+        torch.from_numpy(starts),
+        torch.from_numpy(origins),
+        torch.from_numpy(series),
+        lookback,
+        horizon,
+        targets,
+    )

@@ -1,0 +1,58 @@
+"""A table from a CSV file, a shipped data set, or stdin."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import pydantic
+
+from tsformer.data.frames import panel_from_frame, read_table, source_name
+from tsformer.data.panel import Panel
+from tsformer.plugin import Config, DataPlugin, Field
+
+
+def _split(names: object) -> object:
+    """Names separated by commas, in one text or in several; a name that contains a comma cannot be given here."""
+    parts = [names] if isinstance(names, str) else names
+    if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
+        return names
+    return tuple(name.strip() for part in parts for name in part.split(",") if name.strip())
+
+
+class CsvConfig(Config):
+    path: str = Field(
+        ...,
+        description="the file (.csv, .csv.gz), '-' for stdin, or a shipped data set such as air_passengers",
+        flag="--path",
+        min_length=1,
+    )
+    target: Annotated[tuple[str, ...], pydantic.BeforeValidator(_split)] = Field(
+        (),
+        description="column to forecast: repeat it, or separate names by commas; default: all columns of numbers",
+        flag="--target",
+    )
+    time: str | None = Field(None, description="column of times; default: the one that holds dates", flag="--time")
+    id: str | None = Field(None, description="column that tells series apart in a long table", flag="--id")
+    time_format: str | None = Field(
+        None, description="how times are written if not with the year first, for example '%m/%d/%Y'"
+    )
+    sep: str = Field(",", description="what separates columns: , ; | or tab")
+    decimal: str = Field(".", description="decimal mark: . or ,")
+    encoding: str = Field("utf-8-sig", description="encoding of the file, for example cp1252")
+
+
+def load(config: CsvConfig) -> Panel:
+    """Raises DataError, UsageError or ResourceError, one line each."""
+    written = [name for name in (config.time, config.id) if name is not None]
+    frame = read_table(config.path, sep=config.sep, decimal=config.decimal, encoding=config.encoding, text=written)
+    return panel_from_frame(
+        frame,
+        time=config.time,
+        id=config.id,
+        targets=config.target,
+        time_format=config.time_format,
+        source=source_name(config.path),
+    )
+
+
+plugin = DataPlugin(config=CsvConfig, load=load, example=CsvConfig(path="air_passengers"))

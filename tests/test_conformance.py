@@ -1,0 +1,153 @@
+"""Every registered model passes every check; for each check there is a bad plugin that fails it and no other."""
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from tsformer import registry
+from tsformer.data.windows import Batch
+from tsformer.nn.network import last_real
+from tsformer.plugin import Config, Field, ModelPlugin, Problem
+from tsformer.registry import Kind
+from tsformer.testing import MODEL_CHECKS, check_model
+
+
+def variants() -> dict[str, ModelPlugin]:
+    """Each model as it is, and with each of its decoders."""
+    found = {}
+    for name in registry.entries(Kind.MODEL):
+        plugin = registry.get(Kind.MODEL, name)
+        found[name] = plugin
+        for decoder in ("direct", "autoregressive"):
+            config = plugin.config.model_validate({**plugin.example.model_dump(), "decoder": decoder})
+            found[f"{name}-{decoder}"] = ModelPlugin(config=plugin.config, build=plugin.build, example=config)
+    return found
+
+
+VARIANTS = variants()
+
+
+@pytest.mark.parametrize("check", MODEL_CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("name", VARIANTS)
+def test_model_passes(name, check):
+    check(VARIANTS[name])
+
+
+class Options(Config):
+    width: int = Field(32, gt=0, description="width of the hidden layer")
+
+
+class Good(nn.Module):
+    """A small network that keeps the contract; each bad one below spoils one thing."""
+
+    def __init__(self, options: Options, problem: Problem) -> None:
+        super().__init__()
+        self.problem = problem
+        inputs = problem.lookback * problem.channels
+        self.hidden = nn.Linear(inputs, options.width)
+        self.head = nn.Linear(options.width, problem.horizon * problem.targets)
+
+    def clean(self, batch: Batch) -> Tensor:
+        return torch.where(batch.past_mask, batch.past, 0.0)
+
+    def predict(self, past: Tensor) -> Tensor:
+        return self.head(torch.tanh(self.hidden(past.flatten(1)))).view(
+            -1, self.problem.horizon, self.problem.targets, 1
+        )
+
+    def forward(self, batch: Batch, truth: float = 0.0) -> Tensor:
+        return self.predict(self.clean(batch))
+
+
+class WrongShape(Good):
+    def forward(self, batch, truth=0.0):
+        return super().forward(batch, truth).squeeze(-1)
+
+
+class SeesTheTruth(Good):
+    """Copies target j into output j, as a decoder without the shift by one step learns to do."""
+
+    def forward(self, batch, truth=0.0):
+        prediction = super().forward(batch, truth)
+        if truth > 0 and batch.future is not None:
+            prediction = prediction + 0.1 * batch.future[..., None]
+        return prediction
+
+
+class IgnoresTheMask(Good):
+    def clean(self, batch):
+        return torch.nan_to_num(batch.past)  # does away with NaN, but not with a number behind the mask
+
+
+class LooksAtItsNeighbours(Good):
+    def clean(self, batch):
+        past = super().clean(batch)
+        return past - past.mean(0)
+
+
+class LosesAGradient(Good):
+    def predict(self, past):
+        hidden = torch.nn.functional.linear(past.flatten(1), self.hidden.weight, self.hidden.bias.detach())
+        return self.head(torch.tanh(hidden)).view(-1, self.problem.horizon, self.problem.targets, 1)
+
+
+class CannotLearn(Good):
+    """All parameters get a gradient, but what they do is lost in the noise."""
+
+    def predict(self, past):
+        return 1e-6 * super().predict(past)
+
+
+class ForgetsItsState(Good):
+    def __init__(self, options, problem):
+        super().__init__(options, problem)
+        self.offset = torch.randn(())  # neither parameter nor buffer
+
+    def predict(self, past):
+        return super().predict(past) + self.offset
+
+
+class SeedsTheWorld(Good):
+    def __init__(self, options, problem):
+        super().__init__(options, problem)
+        np.random.seed(0)  # noqa: NPY002
+
+
+BAD = {
+    "check_shapes": WrongShape,
+    "check_causality": SeesTheTruth,
+    "check_mask_invariance": IgnoresTheMask,
+    "check_batch_invariance": LooksAtItsNeighbours,
+    "check_gradients": LosesAGradient,
+    "check_overfits_one_batch": CannotLearn,
+    "check_save_and_load": ForgetsItsState,
+    "check_leaves_rng_alone": SeedsTheWorld,
+}
+
+
+def test_every_check_has_a_bad_plugin():
+    assert set(BAD) == {check.__name__ for check in MODEL_CHECKS}
+
+
+def test_the_good_plugin_passes():
+    assert check_model(ModelPlugin(config=Options, build=Good, example=Options())) == {}
+
+
+@pytest.mark.parametrize("check", BAD)
+def test_a_bad_plugin_fails_exactly_one_check(check):
+    failed = check_model(ModelPlugin(config=Options, build=BAD[check], example=Options()))
+    assert list(failed) == [check], failed
+
+
+def test_a_model_without_parameters_is_a_model():
+    class LastValue(nn.Module):
+        def __init__(self, options: Options, problem: Problem) -> None:
+            super().__init__()
+            self.problem = problem
+
+        def forward(self, batch: Batch, truth: float = 0.0) -> Tensor:
+            last = last_real(batch.past, batch.past_mask)[:, None, : self.problem.targets, None]
+            return last.expand(-1, self.problem.horizon, -1, -1)
+
+    assert check_model(ModelPlugin(config=Options, build=LastValue, example=Options())) == {}

@@ -1,0 +1,244 @@
+"""Decoders: what they are fed, what they may see, and that short cuts change nothing."""
+
+import math
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from tsformer.nn.decoders import AutoregressiveDecoder, FlatHead, QueryDecoder
+from tsformer.nn.layers import Decoder
+from tsformer.nn.outputs import Point
+
+BATCH, TOKENS, D, TARGETS, HORIZON = 3, 6, 16, 2, 5
+CLOSE = {"atol": 1e-5, "rtol": 1e-5}
+
+
+@pytest.fixture(autouse=True)
+def _seed() -> None:
+    torch.manual_seed(0)
+
+
+def stack(norm_first: bool = True, dropout: float = 0.0) -> Decoder:
+    return Decoder(2, D, 4, 32, dropout, norm_first)
+
+
+def autoregressive(horizon: int = HORIZON, cache: bool = True, norm_first: bool = True) -> AutoregressiveDecoder:
+    return AutoregressiveDecoder(stack(norm_first), Point(), TARGETS, horizon, cache=cache)
+
+
+def given(batch: int = BATCH) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """memory, memory_mask, last, future"""
+    mask = torch.arange(TOKENS)[None] >= torch.arange(batch)[:, None]
+    return torch.randn(batch, TOKENS, D), mask, torch.randn(batch, TARGETS), torch.randn(batch, HORIZON, TARGETS)
+
+
+def fed(decoder: AutoregressiveDecoder) -> list[Tensor]:
+    """Collects what the decoder embeds."""
+    seen: list[Tensor] = []
+    decoder.embed.register_forward_pre_hook(lambda _, args: seen.append(args[0].clone()))
+    return seen
+
+
+DECODERS = {
+    "autoregressive": autoregressive,
+    "query": lambda: QueryDecoder(stack(), Point(), TARGETS, HORIZON),
+    "flat": lambda: FlatHead(Point(), TARGETS, HORIZON, TOKENS, D),
+}
+
+
+@pytest.mark.parametrize("kind", DECODERS)
+class TestEveryDecoder:
+    def test_shape_and_gradients(self, kind: str) -> None:
+        decoder = DECODERS[kind]()
+        memory, mask, last, future = given()
+        memory.requires_grad_()
+        for truth in (0.0, 0.5, 1.0):
+            decoder.zero_grad()
+            prediction = decoder(memory, mask, last, future, truth)
+            assert prediction.shape == (BATCH, HORIZON, TARGETS, 1)
+            prediction.square().sum().backward()
+            for parameter in decoder.parameters():
+                assert parameter.grad is not None
+                assert parameter.grad.isfinite().all()
+        assert torch.equal(memory.grad.abs().sum(-1) > 0, mask)
+
+    def test_the_future_does_not_matter_at_truth_0(self, kind: str) -> None:
+        decoder = DECODERS[kind]()
+        memory, mask, last, future = given()
+        expected = decoder(memory, mask, last)
+        assert torch.equal(decoder(memory, mask, last, future), expected)
+        assert torch.equal(decoder(memory, mask, last, torch.full_like(future, math.nan), 0.0), expected)
+
+    def test_nan_behind_the_mask_changes_nothing(self, kind: str) -> None:
+        decoder = DECODERS[kind]()
+        memory, mask, last, _ = given()
+        dirty = torch.where(mask[..., None], memory, math.nan)
+        assert torch.equal(decoder(dirty, mask, last), decoder(memory, mask, last))
+
+    def test_a_row_does_not_depend_on_its_batch(self, kind: str) -> None:
+        decoder = DECODERS[kind]()
+        memory, mask, last, _ = given()
+        whole = decoder(memory, mask, last)
+        for row in range(BATCH):
+            alone = decoder(memory[row : row + 1], mask[row : row + 1], last[row : row + 1])
+            torch.testing.assert_close(alone[0], whole[row], **CLOSE)
+
+    def test_steps_differ(self, kind: str) -> None:
+        memory, mask, last, _ = given()
+        prediction = DECODERS[kind]()(memory, mask, last)[..., 0]
+        assert ((prediction[:, 1:] - prediction[:, :-1]).abs().amax((0, 2)) > 1e-3).all()
+
+
+def test_teacher_forcing_shifts_by_one() -> None:
+    decoder = autoregressive()
+    seen = fed(decoder)
+    memory, mask, last, _ = given(1)
+    last = torch.tensor([[7.0, 70.0]])
+    future = torch.tensor([[[1.0, 10.0], [2.0, 20.0], [3.0, 30.0], [4.0, 40.0], [5.0, 50.0]]])
+    decoder(memory, mask, last, future, 1.0)
+    expected = torch.tensor([[[7.0, 70.0], [1.0, 10.0], [2.0, 20.0], [3.0, 30.0], [4.0, 40.0]]])
+    assert len(seen) == 1
+    assert torch.equal(seen[0], expected)
+
+
+@pytest.mark.parametrize("step", range(HORIZON))
+def test_teacher_forcing_is_causal(step: int) -> None:
+    decoder = autoregressive()
+    memory, mask, last, future = given()
+    before = decoder(memory, mask, last, future, 1.0)
+    future[:, step:] += torch.randn(BATCH, HORIZON - step, TARGETS)
+    changed = (decoder(memory, mask, last, future, 1.0) - before).abs().amax((0, 2, 3)) > 1e-6
+    assert changed.tolist() == [later > step for later in range(HORIZON)]
+
+
+def test_free_running_feeds_its_own_point() -> None:
+    decoder = autoregressive()
+    seen = fed(decoder)
+    memory, mask, last, future = given()
+    with torch.no_grad():
+        prediction = decoder(memory, mask, last, future)
+    inputs = torch.cat(seen, 1)
+    assert torch.equal(inputs[:, 0], last)
+    assert torch.equal(inputs[:, 1:], prediction[:, :-1, :, 0])
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+@pytest.mark.parametrize("truth", [0.0, 0.5])
+def test_cached_equals_uncached(norm_first: bool, truth: float) -> None:
+    decoder = autoregressive(norm_first=norm_first)
+    memory, mask, last, future = given()
+    results = []
+    for decoder.cache in (True, False):
+        torch.manual_seed(1)
+        with torch.inference_mode():
+            results.append(decoder(memory, mask, last, future, truth))
+    torch.testing.assert_close(results[0], results[1], **CLOSE)
+
+
+@pytest.mark.parametrize("truth", [0.0, 0.5, 1.0])
+def test_same_outputs_with_and_without_gradients(truth: float) -> None:
+    decoder = autoregressive()
+    memory, mask, last, future = given()
+    torch.manual_seed(1)
+    with_gradients = decoder(memory, mask, last, future, truth)
+    torch.manual_seed(1)
+    with torch.inference_mode():
+        without = decoder(memory, mask, last, future, truth)
+    assert with_gradients.requires_grad
+    torch.testing.assert_close(with_gradients.detach(), without, **CLOSE)
+
+
+@pytest.mark.parametrize("truth", [0.0, 0.5])
+def test_gradients_are_those_of_steps_with_detached_feedback(truth: float) -> None:
+    decoder = autoregressive()
+    memory, mask, last, future = (tensor.requires_grad_(tensor.is_floating_point()) for tensor in given())
+    sources = [memory, last, *([future] if truth else []), *decoder.parameters()]
+    goal = torch.randn(BATCH, HORIZON, TARGETS)
+    torch.manual_seed(1)
+    loss = decoder(memory, mask, last, future, truth).sub(goal[..., None]).square().sum()
+    parallel = torch.autograd.grad(loss, sources)
+
+    torch.manual_seed(1)
+    coins = torch.rand(BATCH, HORIZON, 1) < truth
+    inputs, loss = last[:, None], torch.zeros(())
+    for step in range(HORIZON):
+        x = decoder.layers(decoder.positions(decoder.embed(inputs)), memory, mask)
+        prediction = decoder.head(x)[:, -1]
+        loss = loss + (prediction - goal[:, step]).square().sum()
+        fed_back = torch.where(coins[:, step], future[:, step], prediction.detach())
+        inputs = torch.cat([inputs, fed_back[:, None]], 1)
+    for a, b in zip(parallel, torch.autograd.grad(loss, sources), strict=True):
+        torch.testing.assert_close(a, b, atol=1e-4, rtol=1e-4)
+
+
+def test_scheduled_sampling_tosses_a_coin_for_each_step_and_sample() -> None:
+    batch = 2000
+    decoder = AutoregressiveDecoder(Decoder(1, 4, 1, 4), Point(), TARGETS, HORIZON)
+    seen = fed(decoder)
+    last, future = torch.zeros(batch, TARGETS), torch.full((batch, HORIZON, TARGETS), 99.0)
+    decoder(torch.randn(batch, 2, 4), torch.ones(batch, 2, dtype=torch.bool), last, future, 0.3)
+    true = (seen[-1] == 99.0)[:, 1:]
+    assert torch.equal(true[..., 0], true[..., 1])  # a step is fed whole
+    coins = true[..., 0].double()
+    torch.testing.assert_close(coins.mean(0), torch.full((HORIZON - 1,), 0.3, dtype=torch.float64), atol=0.05, rtol=0)
+    correlation = torch.corrcoef(coins.T) - torch.eye(HORIZON - 1, dtype=torch.float64)
+    assert correlation.abs().max() < 0.1  # neither tossed once for a sample ...
+    assert coins.mean(1).unique().numel() == HORIZON  # ... nor once for a step
+    assert not (seen[-1][:, 0] == 99.0).any()
+
+
+def test_scheduled_sampling_ends_in_its_limits() -> None:
+    decoder = autoregressive()
+    memory, mask, last, future = given()
+    for truth, limit in ((1 - 1e-7, 1.0), (1e-7, 0.0)):
+        torch.testing.assert_close(
+            decoder(memory, mask, last, future, truth), decoder(memory, mask, last, future, limit), **CLOSE
+        )
+    between = decoder(memory, mask, last, future, 0.5)
+    assert not torch.allclose(between, decoder(memory, mask, last, future, 1.0))
+    assert not torch.allclose(between, decoder(memory, mask, last, future, 0.0))
+
+
+def test_the_same_weights_reach_further() -> None:
+    short, long = autoregressive(), autoregressive(horizon=40)
+    long.load_state_dict(short.state_dict())
+    memory, mask, last, _ = given()
+    prediction = long(memory, mask, last)
+    assert prediction.shape[1] == 40
+    torch.testing.assert_close(prediction[:, :HORIZON], short(memory, mask, last), **CLOSE)
+
+
+@pytest.mark.parametrize("truth", [0.5, 1.0])
+def test_truth_needs_a_future(truth: float) -> None:
+    memory, mask, last, future = given()
+    for wrong in (None, future[:, 1:]):
+        with pytest.raises(ValueError, match=f"truth {truth} needs the true future of 5 steps"):
+            autoregressive()(memory, mask, last, wrong, truth)
+
+
+@pytest.mark.parametrize("truth", [-0.1, 1.1, math.nan])
+def test_truth_is_a_probability(truth: float) -> None:
+    with pytest.raises(ValueError, match="truth is a probability"):
+        autoregressive()(*given(), truth)
+
+
+def test_queries_see_each_other() -> None:
+    decoder = QueryDecoder(stack(), Point(), TARGETS, HORIZON)
+    memory, mask, last, _ = given()
+    decoder(memory, mask, last)[:, 0].sum().backward()
+    assert (decoder.queries.grad.abs().amax(-1) > 0).all()
+
+
+def test_a_flat_head_is_one_linear_map() -> None:
+    head = FlatHead(Point(), TARGETS, HORIZON, TOKENS, D)
+    memory, mask, last, _ = given()
+    zeroed = memory * mask[..., None]
+    expected = nn.functional.linear(zeroed.reshape(BATCH, -1), head.head.weight, head.head.bias)
+    torch.testing.assert_close(head(memory, mask, last), expected.view(BATCH, HORIZON, TARGETS, 1), **CLOSE)
+
+
+def test_a_flat_head_needs_its_tokens() -> None:
+    memory, mask, last, _ = given()
+    with pytest.raises(ValueError, match="built for 9 tokens was given 6"):
+        FlatHead(Point(), TARGETS, HORIZON, 9, D)(memory, mask, last)

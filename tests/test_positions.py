@@ -1,0 +1,66 @@
+"""Sinusoidal positions: the formula, any width, any length, left padding."""
+
+import math
+
+import pytest
+import torch
+
+from tsformer.nn.positions import SinusoidalPositions, sinusoid
+
+
+@pytest.mark.parametrize("d_model", [1, 2, 7, 16])
+def test_formula(d_model: int) -> None:
+    table = sinusoid(12, d_model)
+    assert table.shape == (12, d_model)
+    for position in (0, 1, 11):
+        for index in range(d_model):
+            angle = position / 10_000 ** (2 * (index // 2) / d_model)
+            expected = math.sin(angle) if index % 2 == 0 else math.cos(angle)
+            assert table[position, index].item() == pytest.approx(expected, abs=1e-6)
+
+
+def test_far_positions_keep_their_phase() -> None:
+    assert sinusoid(1_000_001, 2)[1_000_000, 0].item() == pytest.approx(math.sin(1_000_000), abs=1e-6)
+
+
+def test_grows_without_changing_what_was() -> None:
+    positions = SinusoidalPositions(6)
+    short = positions(torch.zeros(1, 3, 6))
+    long = positions(torch.zeros(1, 50, 6))
+    assert torch.equal(long[:, :3], short)
+    assert torch.equal(long[0], sinusoid(50, 6))
+
+
+def test_is_not_saved() -> None:
+    positions = SinusoidalPositions(6)
+    positions(torch.zeros(1, 9, 6))
+    assert positions.state_dict() == {}
+
+
+def test_left_padding_does_not_shift() -> None:
+    positions = SinusoidalPositions(8)
+    mask = torch.tensor([[False, False, True, True, True], [True] * 5])
+    added = positions(torch.zeros(2, 5, 8), mask)
+    assert torch.equal(added[0, 2:], sinusoid(3, 8))
+    assert torch.equal(added[1], sinusoid(5, 8))
+
+
+def test_a_gap_is_no_step() -> None:
+    added = SinusoidalPositions(4)(torch.zeros(1, 4, 4), torch.tensor([[True, False, True, True]]))
+    assert torch.equal(added[0, [0, 2, 3]], sinusoid(3, 4))
+
+
+def test_offset_continues() -> None:
+    positions = SinusoidalPositions(8)
+    x = torch.randn(2, 6, 8)
+    parts = [positions(x[:, step : step + 1], offset=step) for step in range(6)]
+    assert torch.equal(torch.cat(parts, 1), SinusoidalPositions(8)(x))
+
+
+def test_a_table_born_in_inference_mode_can_be_trained_with() -> None:
+    positions = SinusoidalPositions(4)
+    with torch.inference_mode():
+        positions(torch.zeros(1, 5, 4))
+    x = torch.zeros(1, 5, 4, requires_grad=True)
+    (positions(x) * positions(x)).sum().backward()
+    torch.testing.assert_close(x.grad[0], 2 * sinusoid(5, 4))

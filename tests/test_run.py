@@ -1,0 +1,201 @@
+"""The run folder: complete or visibly incomplete, loads in a fresh process, refuses damage."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from tsformer import fitting
+from tsformer import run as runs
+from tsformer.config import Layer, resolve
+from tsformer.errors import PluginError, ResourceError, RunError, UsageError
+from tsformer.forecast import forecast
+
+SMALL = {"model": {"name": "tcn_transformer", "d_model": "16", "d_ff": "32"}, "train": {"max_steps": 5}}
+
+
+def fit_small(folder, **values):
+    settings = resolve([Layer({**SMALL, "data": {"name": "sine", "points": "400", "noise": "0.1"}, **values})])
+    panel = fitting.load_data(settings.data)
+    writer = runs.Writer.create(folder)
+    result = fitting.fit(settings, panel, on_start=writer.start, on_evaluation=writer.log)
+    writer.finish(result.fitted, result.summary())
+    return result, panel
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run") / "a"
+    return folder, *fit_small(folder, transform=["standard"])
+
+
+@pytest.fixture
+def folder(made, tmp_path):
+    return shutil.copytree(made[0], tmp_path / "copy")
+
+
+def test_files_and_no_pickle(made):
+    folder = made[0]
+    assert {file.name for file in folder.iterdir()} == {
+        "config.json",
+        "transforms.json",
+        "model.safetensors",
+        "metrics.jsonl",
+        "manifest.json",
+    }
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert manifest["status"] == "complete"
+    assert manifest["metrics"]["test"]["windows"] > 0
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    assert lines[-1]["step"] == 5
+    assert lines[-1]["validation_loss"] > 0
+    text = (folder / "config.json").read_text()
+    assert "tsformer_plugins" not in text
+    assert '"device": "auto"' in text
+
+
+def test_a_loaded_run_forecasts_the_same(made):
+    folder, result, panel = made
+    fitted, summary = runs.load(folder)
+    assert np.array_equal(forecast(fitted, panel).values, forecast(result.fitted, panel).values)
+    assert fitted.problem == result.fitted.problem
+    assert fitted.schema == result.fitted.schema
+    assert fitted.settings == result.fitted.settings
+    assert summary["metrics"] == result.metrics()
+
+
+def test_loading_leaves_the_random_state(made):
+    before = torch.random.get_rng_state()
+    runs.load(made[0])
+    assert torch.equal(before, torch.random.get_rng_state())
+
+
+def test_it_loads_in_a_fresh_process(made):
+    folder, result, panel = made
+    code = (
+        "import sys, tsformer; f = tsformer.load(sys.argv[1]);"
+        "print(repr(f.predict(tsformer.read('sine', points=400, noise=0.1))['value'].tolist()))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(folder)], capture_output=True, text=True, check=True)
+    np.testing.assert_allclose(
+        json.loads(done.stdout), forecast(result.fitted, panel).values[0, :, 0], rtol=1e-6, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("name", runs.NEEDED)
+def test_one_flipped_bit_is_refused(folder, name):
+    content = bytearray((folder / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (folder / name).write_bytes(content)
+    with pytest.raises(RunError, match=f"{name}' is damaged"):
+        runs.load(folder)
+
+
+@pytest.mark.parametrize("name", runs.NEEDED)
+def test_a_missing_file_is_refused(folder, name):
+    (folder / name).unlink()
+    with pytest.raises(RunError, match=f"{name}' is missing"):
+        runs.load(folder)
+
+
+def test_without_a_manifest_it_is_incomplete(folder):
+    (folder / "manifest.json").unlink()
+    with pytest.raises(RunError, match="not a complete run"):
+        runs.load(folder)
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{", '{"min_reader": "x"}', "[" * 100_000, "\x00"])
+def test_a_broken_manifest_is_refused(folder, content):
+    (folder / "manifest.json").write_text(content)
+    with pytest.raises(RunError):
+        runs.load(folder)
+
+
+def rewrite(folder, change):
+    """Change config.json so that its sha256 fits: what a newer or another version might have written."""
+    config, manifest = (json.loads((folder / name).read_text()) for name in ("config.json", "manifest.json"))
+    change(config, manifest)
+    content = json.dumps(config).encode()
+    (folder / "config.json").write_bytes(content)
+    manifest["files"]["config.json"] = runs._fingerprint(content)
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+
+
+def test_a_newer_format_is_refused(folder):
+    rewrite(folder, lambda config, manifest: manifest.update(min_reader=2, written_by="tsformer 9.9"))
+    with pytest.raises(RunError, match=r"needs a newer tsformer \(it was written by tsformer 9.9"):
+        runs.load(folder)
+
+
+def test_a_plugin_that_is_not_here_is_named(folder):
+    def change(config, manifest):
+        config["settings"]["model"] = {"name": "my_model"}
+        config["origins"] = {"model:my_model": "file my_model.py"}
+
+    rewrite(folder, change)
+    with pytest.raises(PluginError, match=r"unknown model 'my_model'.*file my_model.py.*--plugin"):
+        runs.load(folder)
+
+
+@pytest.mark.parametrize("part", ["settings", "problem", "schema"])
+def test_a_configuration_that_is_none_is_refused(folder, part):
+    rewrite(folder, lambda config, manifest: config.update({part: {"nonsense": 1}}))
+    with pytest.raises(RunError):
+        runs.load(folder)
+
+
+def test_weights_that_do_not_fit_are_refused(folder):
+    rewrite(folder, lambda config, manifest: config["settings"]["model"].update(d_model=32))
+    with pytest.raises(RunError, match="do not fit the model"):
+        runs.load(folder)
+
+
+def test_an_existing_folder_is_not_overwritten(folder):
+    with pytest.raises(UsageError, match="not an empty folder"):
+        runs.Writer.create(folder)
+
+
+def test_a_place_that_cannot_be_written_to(tmp_path):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(ResourceError, match="cannot write to"):
+        runs.Writer.create(tmp_path / "file" / "run")
+
+
+def test_the_latest_run_is_the_newest_complete_one(in_tmp, made):
+    with pytest.raises(RunError, match="no complete run"):
+        runs.find("latest")
+    for name in ("b", "a"):  # the newest is not the last by name
+        shutil.copytree(made[0], in_tmp / "runs" / name, copy_function=shutil.copyfile)
+    (in_tmp / "runs" / "z").mkdir()
+    assert runs.find("latest") == runs.find(None)
+    assert runs.find("latest").name == "a"
+
+
+def test_tied_weights_are_stored_once_and_come_back(tmp_path):
+    class Tied(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = torch.nn.Linear(3, 3), torch.nn.Linear(3, 3)
+            self.b.weight = self.a.weight
+
+    stored = runs._untied(Tied().state_dict())
+    assert set(stored) == {"a.weight", "a.bias", "b.bias"}
+    import safetensors.torch
+
+    safetensors.torch.save_file(stored, tmp_path / "w.safetensors")
+    module = Tied()
+    runs._load_weights(module, tmp_path / "w.safetensors")
+    assert torch.equal(module.b.weight, stored["a.weight"])
+
+
+def test_same_seed_same_bytes(tmp_path):
+    for name in ("a", "b"):
+        fit_small(tmp_path / name)
+    fit_small(tmp_path / "c", train={"max_steps": 5, "seed": 1})
+    first, second, other = ((tmp_path / name / "model.safetensors").read_bytes() for name in "abc")
+    assert first == second
+    assert first != other

@@ -1,0 +1,164 @@
+"""The loop: best weights on every way out, free-running validation, seeds, schedules, divergence."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from tsformer.config import TrainConfig
+from tsformer.data.windows import cut_windows
+from tsformer.nn.outputs import Point
+from tsformer.training.loop import evaluate, predict, train
+from tsformer.training.schedules import cosine_with_warmup, linear_truth
+
+CPU = torch.device("cpu")
+
+
+def windows(rows=200, lookback=8, horizon=3):
+    values = torch.sin(torch.arange(float(rows)) / 5)[:, None]
+    return cut_windows(
+        values,
+        np.array([0, rows]),
+        np.array([lookback]),
+        np.array([rows]),
+        lookback=lookback,
+        horizon=horizon,
+        targets=1,
+    )
+
+
+class Linear(nn.Module):
+    """Notes the truth that it is called with."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.map = nn.Linear(8, 3)
+        self.called: list[tuple[bool, float]] = []
+
+    def forward(self, batch, truth=0.0):
+        self.called.append((self.training, truth))
+        return self.map(batch.past[..., 0])[..., None, None]
+
+
+def run(module, **options):
+    interrupted = options.pop("interrupted", lambda: False)
+    torch.manual_seed(0)
+    return train(
+        module,
+        windows(),
+        windows(60),
+        Point(),
+        TrainConfig(**{"max_steps": 40, "eval_every": 10, "lr": 0.05, **options}),
+        generator=np.random.default_rng(0),
+        device=CPU,
+        interrupted=interrupted,
+    )
+
+
+def test_it_learns_and_records_each_evaluation():
+    history = run(Linear(), max_steps=200)
+    assert [record["step"] for record in history.evaluations] == list(range(10, 201, 10))
+    assert history.evaluations[-1]["validation_loss"] < 0.1 * history.evaluations[0]["validation_loss"]
+    assert history.stopped == "finished"
+
+
+def test_validation_is_free_running_and_training_is_fed_as_scheduled():
+    module = Linear()
+    run(module, max_steps=20, truth_start=1.0, truth_end=0.0)
+    fed = [truth for training, truth in module.called if training]
+    assert fed == pytest.approx(np.linspace(1, 0, 20))
+    assert {truth for training, truth in module.called if not training} == {0.0}
+
+
+class GetsWorse(Linear):
+    """The prediction is a counter of the steps taken, so the first evaluation is the best one."""
+
+    def __init__(self, good=10) -> None:
+        super().__init__()
+        self.good, self.steps = good, 0
+        self.register_buffer("counter", torch.zeros(()))
+
+    def forward(self, batch, truth=0.0):
+        if self.training:
+            self.steps += 1
+            self.counter.fill_(abs(self.steps - self.good))
+        return super().forward(batch, truth) * 0 + self.counter
+
+
+def test_stops_early_with_the_best_weights():
+    module = GetsWorse(good=20)
+    history = run(module, max_steps=200, patience=3)
+    assert (history.best_step, history.steps, history.stopped) == (20, 50, "early")
+    assert module.counter == 0
+
+
+def test_interrupted_keeps_the_best_weights():
+    module = GetsWorse(good=20)
+    history = run(module, max_steps=200, patience=99, interrupted=lambda: module.steps >= 35)
+    assert (history.best_step, history.steps, history.stopped) == (20, 35, "interrupted")
+    assert module.counter == 0
+
+
+class Explodes(GetsWorse):
+    def forward(self, batch, truth=0.0):
+        prediction = super().forward(batch, truth)
+        return prediction * math.inf if self.training and self.steps == 25 else prediction
+
+
+def test_a_loss_that_is_not_finite_stops_with_the_best_weights():
+    module = Explodes(good=20)
+    history = run(module, max_steps=200)
+    assert (history.best_step, history.stopped) == (20, "diverged")
+    assert "diverged at step 25: loss" in str(history.error)
+    assert "best weights are those of step 20" in str(history.error)
+    assert module.counter == 0
+
+
+def test_an_exception_leaves_the_best_weights_too():
+    class Fails(GetsWorse):
+        def forward(self, batch, truth=0.0):
+            if self.steps == 25:
+                raise MemoryError
+            return super().forward(batch, truth)
+
+    module = Fails(good=20)
+    with pytest.raises(MemoryError):
+        run(module, max_steps=200)
+    assert module.counter == 0
+
+
+def test_same_seed_same_bytes():
+    first, second, other = Linear(), Linear(), Linear()
+    second.load_state_dict(first.state_dict())
+    other.load_state_dict(first.state_dict())
+    run(first)
+    run(second)
+    run(other, lr=0.04)
+    assert torch.equal(first.map.weight, second.map.weight)
+    assert not torch.equal(first.map.weight, other.map.weight)
+
+
+def test_every_window_counts_once_whatever_the_batch_size():
+    module, data = Linear(), windows(60)
+    losses = [evaluate(module, data, Point(), size, CPU) for size in (1, 7, 1000)]
+    assert losses == pytest.approx([losses[0]] * 3)
+    paths = [predict(module, data, Point(), size, CPU) for size in (1, 7, 1000)]
+    assert paths[0].shape == (len(data), 3, 1)
+    np.testing.assert_allclose(paths[1], paths[0], atol=1e-6)
+    np.testing.assert_allclose(paths[2], paths[0], atol=1e-6)
+
+
+def test_cosine_with_warmup_by_hand():
+    rates = [cosine_with_warmup(step, 100, 10) for step in range(100)]
+    assert rates[0] == pytest.approx(0.1)
+    assert rates[9] == rates[10] == pytest.approx(1.0)
+    assert rates[55] == pytest.approx(0.5)
+    assert rates[10:] == sorted(rates[10:], reverse=True)
+    assert 0 < rates[99] < 0.001
+
+
+def test_linear_truth():
+    assert [linear_truth(step, 5, 1.0, 0.0) for step in range(5)] == pytest.approx([1, 0.75, 0.5, 0.25, 0])
+    assert linear_truth(0, 1, 0.3, 0.3) == 0.3

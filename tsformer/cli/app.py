@@ -1,0 +1,87 @@
+"""The `tsformer` command: a thin shell around the Python API."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+import tsformer
+from tsformer.cli import fit, plugins, predict
+from tsformer.cli.console import guarded
+from tsformer.cli.options import given, normalised
+from tsformer.registry import load_file
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line; always ends in `SystemExit`."""
+    words = normalised(sys.argv[1:] if arguments is None else arguments)
+    _tolerate_any_encoding()
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(143))
+    with guarded(as_json="--json" in words):
+        words = _load_plugin_files(words)
+        code = build(words)(args=words or ["--help"], prog_name="tsformer", standalone_mode=False)
+        sys.stdout.flush()
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def build(words: Sequence[str]) -> typer.Typer:
+    """The app for one command line: `fit` has the options of the plugins that this line names."""
+    app = typer.Typer(
+        help="Time-series forecasting with Transformer-family models.",
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_root)
+    command = next((word for word in words if not word.startswith("-")), None)
+    app.command("fit")(fit.command(words if command == "fit" else ()))
+    app.command("predict")(predict.predict)
+    app.add_typer(plugins.app, name="plugins")
+    return app
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"tsformer {tsformer.__version__}")
+        raise typer.Exit
+
+
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", is_eager=True, callback=_show_version)
+    ] = False,
+) -> None:
+    pass
+
+
+def _load_plugin_files(words: Sequence[str]) -> list[str]:
+    """Load each `--plugin FILE`, wherever it stands, and take it off the line."""
+    for path in given(words, "--plugin"):
+        load_file(path)
+    left: list[str] = []
+    skip = False
+    for position, word in enumerate(words):
+        if skip or word.startswith("--plugin="):
+            skip = False
+            continue
+        if word == "--plugin" and position + 1 < len(words):
+            skip = True
+            continue
+        left.append(word)
+    return left
+
+
+def _tolerate_any_encoding() -> None:
+    """A redirected stream in a small code page must not fail on a table's line."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure: Any = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+
+
+if __name__ == "__main__":
+    main()

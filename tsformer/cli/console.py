@@ -1,0 +1,171 @@
+"""What a person sees: on stderr, so that stdout carries data only."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from tsformer.errors import ResourceError, TsformerError, UsageError
+
+if TYPE_CHECKING:
+    from tsformer.fitting import Result
+    from tsformer.training.loop import Progress
+
+
+def say(line: str, *, quiet: bool = False) -> None:
+    """One line on stderr."""
+    if not quiet:
+        print(line, file=sys.stderr)
+
+
+def report(error: TsformerError, *, as_json: bool) -> None:
+    """An error, a line for each fault; or one object, also on stderr."""
+    if as_json:
+        kind = type(error).__name__.removesuffix("Error").lower()
+        message = {"schema": 1, "error": {"kind": kind, "exit_code": error.exit_code, "message": str(error)}}
+        print(json.dumps(message), file=sys.stderr)
+        return
+    for line in str(error).splitlines():
+        print(f"error: {line}", file=sys.stderr)
+
+
+def print_json(document: Any) -> None:
+    """One object on stdout."""
+    print(json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False))
+
+
+@contextmanager
+def guarded(*, as_json: bool = False) -> Iterator[None]:
+    """Turn every exception into one line on stderr and the right exit code; a traceback only with TSFORMER_DEBUG=1."""
+    try:
+        yield
+        sys.stdout.flush()
+    except TsformerError as error:
+        report(error, as_json=as_json)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        # what is still buffered must not be flushed into the closed pipe at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
+    except KeyboardInterrupt:
+        say("interrupted")
+        sys.exit(130)
+    except Exception as error:
+        if hasattr(error, "format_message"):  # typer's own errors of usage; it vendors click, whose names are private
+            report(UsageError(" ".join(error.format_message().split())), as_json=as_json)
+            sys.exit(UsageError.exit_code)
+        if os.environ.get("TSFORMER_DEBUG"):
+            raise
+        words = " ".join(str(error).split())
+        if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+            report(ResourceError(f"out of memory ({words}); try a smaller --train.batch-size"), as_json=as_json)
+            sys.exit(ResourceError.exit_code)
+        hint = "a fault of tsformer or of a plugin; TSFORMER_DEBUG=1 shows where"
+        report(TsformerError(f"unexpected {type(error).__name__}: {words} ({hint})"), as_json=as_json)
+        sys.exit(1)
+
+
+class Stop:
+    """Set by the first SIGINT or SIGTERM; the second one ends the process at once."""
+
+    def __init__(self) -> None:
+        self.number = 0
+
+    @property
+    def exit_code(self) -> int:
+        return 128 + self.number
+
+    def __call__(self) -> bool:
+        return self.number != 0
+
+
+@contextmanager
+def graceful_stop() -> Iterator[Stop]:
+    """Within this, the first signal only asks: the step is finished and the best weights are saved."""
+    stop = Stop()
+
+    def handle(number: int, frame: object) -> None:
+        if stop.number:
+            sys.exit(128 + number)
+        stop.number = number
+        say("stopping: the best weights so far are being saved (once more to stop at once)")
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def progress_bar(*, quiet: bool) -> Iterator[Callable[[Progress], None]]:
+    """A bar with loss, best validation loss, rate and time left; only on a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda progress: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[losses]}"),
+        TimeRemainingColumn(),
+    )
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("training", total=None, losses="")
+
+        def update(progress: Progress) -> None:
+            task_speed = bar.tasks[0].finished_speed or bar.tasks[0].speed
+            speed = f" {task_speed:.1f} steps/s" if task_speed else ""
+            losses = f"loss {progress.loss:.4g} best {progress.best:.4g}{speed}"
+            bar.update(task, completed=progress.step, total=progress.steps, losses=losses)
+
+        yield update
+
+
+def print_score(result: Result) -> None:
+    """The table of test errors beside the naive forecasts, and a plain warning when they are not beaten."""
+    from rich.console import Console
+    from rich.table import Table
+
+    problem, settings = result.fitted.problem, result.fitted.settings
+    table = Table(
+        title=f"test part: {result.test.overall['windows']} windows of {problem.horizon} steps", title_style=""
+    )
+    table.add_column("")
+    for name in ("MAE", "RMSE", f"MASE (season {problem.season})", "sMAPE %"):
+        table.add_column(name, justify="right")
+    rows = {settings.model.name: result.test, **result.baselines}
+    for name, score in rows.items():
+        cells = [score.overall[key] for key in ("mae", "rmse", "mase", "smape")]
+        table.add_row(name, *("-" if cell is None else f"{cell:.4g}" for cell in cells))
+    Console(stderr=True).print(table)
+
+
+def warnings(result: Result) -> list[str]:
+    """What the user should not overlook about a fit."""
+    lines = []
+    name, test = result.fitted.settings.model.name, result.test.overall
+    for baseline, score in result.baselines.items():
+        key = "mase" if test["mase"] is not None and score.overall["mase"] is not None else "mae"
+        own, naive = test[key], score.overall[key]
+        if own is not None and naive is not None and own >= naive:
+            lines.append(
+                f"warning: {name} does not beat {baseline} on the test part: "
+                f"{key.upper()} {own:.4g} against {naive:.4g}"
+            )
+    if result.test.mase_undefined:
+        lines.append(
+            f"warning: MASE is undefined for {result.test.mase_undefined} series or target(s) that repeat exactly "
+            "each season; they are left out of it"
+        )
+    return lines

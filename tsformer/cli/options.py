@@ -1,0 +1,125 @@
+"""Options of plugins as command-line options: a `Config` declares them, `--help` and parsing follow."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any
+
+import typer
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from tsformer.plugin import Config, option_flag, option_type
+
+SEPARATOR = "__"  # in parameter names, where the command line has a dot
+
+
+def normalised(arguments: Sequence[str]) -> list[str]:
+    """Write `--model.d_model` as `--model.d-model`: both spellings are taken, one is shown."""
+    result: list[str] = []
+    for position, argument in enumerate(arguments):
+        if argument == "--":
+            return [*result, *arguments[position:]]
+        name, equals, value = argument.partition("=")
+        result.append(name.replace("_", "-") + equals + value if name.startswith("--") else argument)
+    return result
+
+
+def given(arguments: Sequence[str], flag: str) -> list[str]:
+    """All values of an option on a command line, before it is parsed: `--model X` and `--model=X`."""
+    values = []
+    for position, argument in enumerate(arguments):
+        if argument == "--":
+            break
+        if argument == flag and position + 1 < len(arguments):
+            values.append(arguments[position + 1])
+        elif argument.startswith(f"{flag}="):
+            values.append(argument.partition("=")[2])
+    return values
+
+
+def parameters(section: str, config: type[Config], panel: str, key: str | None = None) -> list[inspect.Parameter]:
+    """One keyword parameter an option, for `with_signature`. Not given means None.
+
+    Args:
+        section: "model", "data", "transform.log", ...; an option is called `--section.field-name`.
+        config: the declaration.
+        panel: heading in `--help`.
+        key: what `sections` files the values under; the section when None.
+    """
+    return [_parameter(section, name, field, panel, key or section) for name, field in config.model_fields.items()]
+
+
+def with_signature(function: Callable[..., None], added: Sequence[inspect.Parameter]) -> Callable[..., None]:
+    """A command like `function` with further options; their values reach its `**options`."""
+    signature = inspect.signature(function, eval_str=True)
+    own = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+
+    @functools.wraps(function)
+    def command(**options: Any) -> None:
+        function(**options)
+
+    widened: Any = command
+    widened.__signature__ = signature.replace(parameters=[*own, *added])
+    return command
+
+
+def sections(options: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """`{"model__d_model": "64"}` as `{"model": {"d_model": "64"}}`, without what was not given."""
+    result: dict[str, dict[str, Any]] = {}
+    for name, value in options.items():
+        if value is None or value == []:
+            continue
+        section, _, field = name.rpartition(SEPARATOR)
+        result.setdefault(section.replace(SEPARATOR, "."), {})[field] = value
+    return result
+
+
+def describe(config: type[Config]) -> list[dict[str, Any]]:
+    """Each option as name, flag, type, default and description."""
+    return [
+        {
+            "name": name,
+            "flag": option_flag(field),
+            "type": option_type(field.annotation).words + (" ..." if option_type(field.annotation).many else ""),
+            "default": None if field.is_required() else field.get_default(call_default_factory=True),
+            "required": field.is_required(),
+            "description": field.description,
+        }
+        for name, field in config.model_fields.items()
+    ]
+
+
+def _parameter(section: str, name: str, field: FieldInfo, panel: str, key: str) -> inspect.Parameter:
+    long = "--" + f"{section}.{name}".replace("_", "-")
+    flag = option_flag(field)
+    kind = option_type(field.annotation)
+    settings: dict[str, Any] = {
+        "help": _help(field),
+        "rich_help_panel": panel,
+        "show_default": False,
+        "metavar": kind.words,
+    }
+    # text, so that pydantic converts it and all faults are reported at once, by name
+    annotation: Any = list[str] | None if kind.many else str | None
+    names = [long] + ([flag] if flag else [])
+    return inspect.Parameter(
+        f"{key}.{name}".replace(".", SEPARATOR),
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[annotation, typer.Option(*names, **settings)],
+    )
+
+
+def _help(field: FieldInfo) -> str:
+    text = (field.description or "").replace("[", r"\[")  # which rich would take for markup
+    if field.is_required():
+        return f"{text} (required)"
+    default = field.default
+    if default is None or default is PydanticUndefined or default == ():
+        return text
+    if isinstance(default, tuple):
+        default = ", ".join(map(str, default))
+    return f"{text} (default: {str(default).lower() if isinstance(default, bool) else default})"

@@ -1,0 +1,69 @@
+"""`tsformer predict`: a run and new rows make a forecast table."""
+
+from __future__ import annotations
+
+import json as json_module
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tsformer.cli.console import guarded, print_json, say
+from tsformer.cli.fit import PLUGIN_HELP
+
+
+def predict(
+    run: Annotated[str, typer.Argument(metavar="[RUN]", help="A run folder; the newest one if left out.")] = "latest",
+    input: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="New rows, - for stdin. (default: the data that the run was fitted on)"),
+    ] = None,
+    output: Annotated[str, typer.Option(metavar="FILE", help="The forecast table, - for stdout.")] = "-",
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="A picture of history and forecast.")] = None,
+    horizon: Annotated[
+        int | None, typer.Option(metavar="INTEGER", help="Steps to predict. (default: as fitted)")
+    ] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 or mps.")] = "auto",
+    plugin: Annotated[list[str] | None, typer.Option(metavar="FILE", help=PLUGIN_HELP)] = None,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only warnings and errors on stderr.")] = False,
+) -> None:
+    """Forecast what follows the last row of the input, in its own units and with the dates that come next."""
+    with guarded(as_json=json):
+        from tsformer import fitting
+        from tsformer import run as runs
+        from tsformer.data.frames import write_table
+        from tsformer.forecast import forecast
+        from tsformer.report import plots
+
+        if plot is not None:
+            plots.require(plot)
+        folder = runs.find(run)
+        fitted, _ = runs.load(folder)
+        fitted.module.to(fitting.device_of(device))
+        panel = fitting.read_rows(fitted.settings, input, fitted.schema)
+        for note in panel.notes:
+            say(f"note: {note}", quiet=quiet)
+        made = forecast(fitted, panel, horizon)
+        table = made.to_frame()
+        if json:
+            rows = json_module.loads(table.to_json(orient="records", date_format="iso", double_precision=15))
+            if output != "-":
+                write_table(table, output)
+            print_json(
+                {
+                    "schema": 1,
+                    "task": fitted.problem.task.value,
+                    "run": str(folder),
+                    "horizon": made.values.shape[1],
+                    "output": None if output == "-" else output,
+                    "forecast": rows,
+                }
+            )
+        else:
+            write_table(table, output)
+        if plot is not None:
+            plots.plot_forecast(panel, made, plot)
+            say(f"picture: {plot}", quiet=quiet)
+        if output != "-":
+            say(f"{len(table)} rows of {folder} in {output}", quiet=quiet)

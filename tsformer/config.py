@@ -1,0 +1,295 @@
+"""Layers of configuration: defaults, then a file, then flags. All faults are reported at once, by flag name."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import pydantic
+
+from tsformer import registry
+from tsformer.errors import UsageError, did_you_mean
+from tsformer.plugin import Config, Field
+from tsformer.registry import Kind
+
+DEFAULT_STEPS = 500
+
+
+class WindowConfig(Config):
+    """The windows cut from each series."""
+
+    lookback: int | None = Field(
+        None, ge=1, flag="--lookback", description="steps that the model sees (default: chosen from season and horizon)"
+    )
+    horizon: int | None = Field(
+        None, ge=1, flag="--horizon", description="steps to predict (default: chosen from the frequency)"
+    )
+    season: int | None = Field(
+        None, ge=1, flag="--season", description="steps in one season (default: from the frequency, else 1)"
+    )
+    stride: int | None = Field(None, ge=1, description="steps between two training windows (default: 1)")
+
+
+class TrainConfig(Config):
+    """The training loop."""
+
+    epochs: int | None = Field(None, ge=1, flag="--epochs", description="passes over all training windows")
+    max_steps: int | None = Field(
+        None, ge=1, flag="--max-steps", description=f"optimiser steps at most (default: {DEFAULT_STEPS}, or the epochs)"
+    )
+    batch_size: int = Field(64, ge=1, description="windows in one step")
+    lr: float = Field(1e-3, gt=0, flag="--lr", description="highest learning rate of AdamW")
+    weight_decay: float = Field(0.01, ge=0, description="weight decay of AdamW")
+    warmup: int = Field(50, ge=1, description="steps of linear warm-up, at most a tenth of all; a cosine follows")
+    clip: float = Field(1.0, gt=0, description="largest norm of the gradient")
+    loss: Literal["mse", "mae", "huber"] = Field("mse", description="what is minimised, on transformed values")
+    eval_every: int = Field(50, ge=1, description="steps between two evaluations on the validation part")
+    eval_windows: int = Field(1024, ge=1, description="validation windows at most, evenly spaced")
+    patience: int = Field(6, ge=1, description="evaluations without improvement before training stops early")
+    truth_start: float = Field(
+        1.0, ge=0, le=1, description="probability that the decoder is fed the truth at the first step (1: always)"
+    )
+    truth_end: float = Field(
+        1.0, ge=0, le=1, description="the same at the last step; linear in between (scheduled sampling)"
+    )
+    seed: int = Field(0, ge=0, lt=2**63, flag="--seed", description="same seed, same machine: same forecast")
+    device: str = Field(
+        "auto", flag="--device", pattern=r"^(auto|cpu|cuda(:\d+)?|mps)$", description="auto, cpu, cuda, cuda:1 or mps"
+    )
+
+    def steps_for(self, windows: int) -> int:
+        """Optimiser steps of a whole run over that many training windows."""
+        by_epochs = None if self.epochs is None else self.epochs * -(-windows // self.batch_size)
+        limits = [limit for limit in (by_epochs, self.max_steps) if limit is not None]
+        return min(limits, default=DEFAULT_STEPS)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A plugin by name, with its options."""
+
+    kind: Kind
+    name: str
+    plugin: Any
+    config: Config
+
+    @property
+    def origin(self) -> str:
+        """Where the plugin comes from, in words."""
+        return registry.entries(self.kind)[self.name].origin
+
+    def to_json(self) -> dict[str, Any]:
+        return {"name": self.name, **self.config.model_dump(mode="json")}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that a run is configured by. `data` is None when rows come from Python; `scale` when it is "none"."""
+
+    model: Chosen
+    data: Chosen | None
+    transforms: tuple[Chosen, ...]
+    scale: Chosen | None
+    window: WindowConfig
+    train: TrainConfig
+
+    def to_json(self) -> dict[str, Any]:
+        """What a configuration file holds, complete; `resolve` reads it back."""
+        return {
+            "model": self.model.to_json(),
+            **({"data": self.data.to_json()} if self.data else {}),
+            "transform": [chosen.to_json() for chosen in self.transforms],
+            "scale": self.scale.to_json() if self.scale else {"name": "none"},
+            "window": self.window.model_dump(mode="json"),
+            "train": self.train.model_dump(mode="json"),
+        }
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One layer of configuration.
+
+    Attributes:
+        values: sections `model`, `data`, `scale` (a name, or a table with `name`), `transform` (a list of these),
+            `window`, `train`; and `transform_options`, options by transform name.
+        source: the file it was read from, None for flags.
+    """
+
+    values: Mapping[str, Any]
+    source: str | None = None
+
+    def field(self, section: str, name: str) -> str:
+        """How a user calls an option of this layer."""
+        if self.source is None:
+            return "--" + f"{section}.{name}".replace("_", "-")
+        return f"{section}.{name} in {self.source}"
+
+
+SECTIONS = ("model", "data", "transform", "scale", "window", "train")
+
+
+def read_file(path: str) -> Layer:
+    """A layer from a TOML or JSON file, or from an earlier run's folder.
+
+    Raises:
+        UsageError: missing, not TOML or JSON, or with unknown sections.
+    """
+    file = Path(path).expanduser()
+    if file.is_dir():
+        file = file / "config.json"
+    try:
+        text = file.read_text(encoding="utf-8")
+        document = json.loads(text) if file.suffix == ".json" else tomllib.loads(text)
+    except FileNotFoundError:
+        raise UsageError(f"no configuration file '{file}'") from None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"configuration file '{file}' cannot be read: {error}") from None
+    if isinstance(document, dict) and isinstance(document.get("settings"), dict):
+        document = document["settings"]  # the config.json of a run
+    if not isinstance(document, dict):
+        raise UsageError(f"configuration file '{file}' must hold tables such as [model], not {type(document).__name__}")
+    faults = [
+        f"unknown section [{name}] in {file}{did_you_mean(name, SECTIONS)}" for name in document if name not in SECTIONS
+    ]
+    for name in set(document) & set(SECTIONS):
+        items = document[name] if name == "transform" and isinstance(document[name], list) else [document[name]]
+        named = name in ("model", "data", "transform", "scale")
+        if not all(isinstance(item, dict) or (named and isinstance(item, str)) for item in items):
+            faults.append(f"section '{name}' in {file} must be a table")
+    if faults:
+        raise UsageError("\n".join(faults))
+    return Layer(document, str(file))
+
+
+def name_in(layers: Sequence[Layer], section: str) -> str | None:
+    """The plugin's name that the layers end up with."""
+    for layer in reversed(layers):
+        given = layer.values.get(section)
+        name = given.get("name") if isinstance(given, Mapping) else given
+        if name is not None:
+            return str(name)
+    return None
+
+
+def transform_names(layers: Sequence[Layer]) -> list[str]:
+    """The transforms that the layers end up with, in order, without the scaler."""
+    for layer in reversed(layers):
+        given = layer.values.get("transform")
+        if given:
+            items = given if isinstance(given, list) else [given]
+            return [str(item.get("name")) if isinstance(item, Mapping) else str(item) for item in items]
+    return []
+
+
+def resolve(layers: Sequence[Layer], *, needs_data: bool = True) -> Settings:
+    """Merge layers, the later one winning, and validate everything.
+
+    Raises:
+        UsageError: all faults, one line each.
+        PluginError: a plugin is unknown or broken.
+    """
+    faults: list[str] = []
+    model, data = name_in(layers, "model"), name_in(layers, "data")
+    if model is None:
+        faults.append(f"no model: give --model NAME, one of {', '.join(registry.entries(Kind.MODEL))}")
+    if data is None and needs_data:
+        faults.append(f"no data: give --data NAME, one of {', '.join(registry.entries(Kind.DATA))}")
+    if model is None or (data is None and needs_data):
+        raise UsageError("\n".join(faults))
+
+    def choose(kind: Kind, name: str, section: str, parts: list[tuple[Layer, Mapping[str, Any]]]) -> Chosen:
+        plugin = registry.get(kind, name)
+        return Chosen(kind, name, plugin, _validate(plugin.config, section, parts, faults))
+
+    chosen_model = choose(Kind.MODEL, model, "model", _options(layers, "model", model))
+    chosen_data = choose(Kind.DATA, data, "data", _options(layers, "data", data)) if data is not None else None
+    transforms = []
+    for position, name in enumerate(transform_names(layers)):
+        parts = _transform_options(layers, name, position)
+        transforms.append(choose(Kind.TRANSFORM, name, f"transform.{name}", parts))
+    scale = name_in(layers, "scale") or "standard"
+    chosen_scale = None
+    if scale != "none" and not any(chosen.plugin.scaler for chosen in transforms):
+        parts = [*_options(layers, "scale", scale), *_transform_options(layers, scale, None)]
+        chosen_scale = choose(Kind.TRANSFORM, scale, "scale", parts)
+    window = _validate(WindowConfig, "window", _options(layers, "window", None), faults)
+    train = _validate(TrainConfig, "train", _options(layers, "train", None), faults)
+    if faults:
+        raise UsageError("\n".join(faults))
+    return Settings(chosen_model, chosen_data, tuple(transforms), chosen_scale, window, train)
+
+
+def validate_options(config: type[Config], section: str, options: Mapping[str, Any]) -> Config:
+    """One plugin's options from Python.
+
+    Raises:
+        UsageError: all faults, one line each.
+    """
+    faults: list[str] = []
+    validated: Config = _validate(config, section, [(Layer({}), options)], faults)
+    if faults:
+        raise UsageError("\n".join(faults))
+    return validated
+
+
+def _options(layers: Sequence[Layer], section: str, name: str | None) -> list[tuple[Layer, Mapping[str, Any]]]:
+    """What each layer says of a section, without what belongs to a plugin that a later layer replaced."""
+    found: list[tuple[Layer, Mapping[str, Any]]] = []
+    for layer in layers:
+        given = layer.values.get(section)
+        options = dict(given) if isinstance(given, Mapping) else {}
+        named = options.pop("name", given if isinstance(given, str) else None) if name is not None else None
+        if named is not None and named != name:
+            found.clear()  # options of another plugin
+            continue
+        found.append((layer, options))
+    return found
+
+
+def _transform_options(
+    layers: Sequence[Layer], name: str, position: int | None
+) -> list[tuple[Layer, Mapping[str, Any]]]:
+    found: list[tuple[Layer, Mapping[str, Any]]] = []
+    for layer in layers:
+        given = layer.values.get("transform") or []
+        items = given if isinstance(given, list) else [given]
+        if position is not None and position < len(items) and isinstance(items[position], Mapping):
+            options = dict(items[position])
+            if options.pop("name", None) == name:
+                found.append((layer, options))
+        found.append((layer, layer.values.get("transform_options", {}).get(name, {})))
+    return found
+
+
+def _validate(
+    config: type[Config], section: str, parts: Sequence[tuple[Layer, Mapping[str, Any]]], faults: list[str]
+) -> Any:
+    merged: dict[str, Any] = {}
+    source: dict[str, Layer] = {}
+    for layer, options in parts:
+        for key, value in options.items():
+            if value is not None:
+                merged[key], source[key] = value, layer
+    try:
+        return config.model_validate(merged)
+    except pydantic.ValidationError as error:
+        for fault in error.errors():
+            faults.append(_fault_line(fault, section, source, list(config.model_fields)))
+        return None
+
+
+def _fault_line(fault: Any, section: str, source: Mapping[str, Layer], known: list[str]) -> str:
+    message = fault["msg"].removeprefix("Value error, ")
+    if not fault["loc"]:
+        return f"--{section}: {message}"
+    name = str(fault["loc"][0])
+    where = source[name].field(section, name) if name in source else Layer({}).field(section, name)
+    if fault["type"] == "extra_forbidden":
+        return f"{where}: unknown option{did_you_mean(name, known)}"
+    if fault["type"] == "missing":
+        return f"{where} is required"
+    return f"{where}: {message[:1].lower()}{message[1:]} (got {fault['input']!r})"

@@ -1,0 +1,62 @@
+"""The split: by time, per series, before any window is cut and before any statistic is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tsformer.errors import DataError
+
+
+@dataclass(frozen=True)
+class Split:
+    """Where the parts of each series end, in rows counted from the start of that series.
+
+    Attributes:
+        train: int64 `[series]`; rows `[0, train)` are for training.
+        validation: int64 `[series]`; rows `[train, validation)`; the test part is what follows.
+        lengths: int64 `[series]`.
+    """
+
+    train: np.ndarray
+    validation: np.ndarray
+    lengths: np.ndarray
+
+
+def split_by_time(lengths: np.ndarray, horizon: int, lookback: int, ids: Sequence[str] | None = None) -> Split:
+    """70/10/20 per series as the long-horizon literature counts it; validation and test hold at least one horizon.
+
+    Args:
+        lengths: int64 `[series]`, rows of each series.
+        horizon: steps predicted by a window.
+        lookback: steps seen by a window; the training part must hold one whole window.
+        ids: names for the message.
+
+    Raises:
+        DataError: a series is too short; says how many rows are needed.
+    """
+    test = np.maximum((lengths * 0.2).astype(np.int64), horizon)
+    train = np.minimum((lengths * 0.7).astype(np.int64), lengths - test - horizon)
+    short = np.flatnonzero(train < lookback + horizon)
+    if len(short):
+        first = int(short[0])
+        name = f"series '{ids[first]}'" if ids and ids[first] else "the series"
+        count = f" ({len(short)} of {len(lengths)} series are too short)" if len(lengths) > 1 else ""
+        raise DataError(
+            f"{name} has {int(lengths[first])} rows, {max(0, int(train[first]))} of them for training; "
+            f"lookback {lookback} and horizon {horizon} need {shortest(lookback, horizon)} rows in all{count}; "
+            "use a smaller --lookback or --horizon, or more data"
+        )
+    return Split(train, lengths - test, lengths)
+
+
+def shortest(lookback: int, horizon: int) -> int:
+    """The fewest rows with which `split_by_time` succeeds."""
+    rows = lookback + 3 * horizon
+    while True:
+        test = max(int(rows * 0.2), horizon)
+        if min(int(rows * 0.7), rows - test - horizon) >= lookback + horizon:
+            return rows
+        rows += 1

@@ -1,0 +1,197 @@
+"""The Python API, in scikit-learn's manners."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import pandas as pd
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+
+from tsformer import fitting
+from tsformer import run as runs
+from tsformer.config import Layer, Settings, resolve
+from tsformer.data.frames import panel_from_frame, panel_with_schema
+from tsformer.data.panel import Panel
+from tsformer.errors import UsageError
+from tsformer.forecast import forecast
+
+
+class Forecaster(BaseEstimator):  # type: ignore[misc]
+    """Fits a model plugin on a table and forecasts what comes next, in the table's own units.
+
+    Args:
+        model: name of a model plugin.
+        horizon, lookback, season: steps; None is chosen from the data's frequency.
+        model_options: options of the model, `{"d_model": 128}`.
+        train_options: options of the training loop, `{"max_steps": 1000, "lr": 3e-4}`.
+        transforms: names of transforms of the targets, or `{"name": ..., option: value}`.
+        scale: the scaler that follows, or "none".
+        id_column: tells series apart in a long table; a table without this column is one series.
+        time_column: the times; a table without this column has them in its index or in the one column of dates.
+        targets: names of the columns to predict; None is "y" if there is one, else every numeric column.
+        seed: same seed, same machine: same forecast.
+        device: "auto", "cpu", "cuda", ...
+
+    Attributes:
+        fitted_: everything that a forecast needs.
+        metrics_: errors on the test part and those of naive forecasts, as `fit --json` prints them.
+        history_: how the training went; None after `tsformer.load`.
+    """
+
+    def __init__(
+        self,
+        model: str = "tcn_transformer",
+        *,
+        horizon: int | None = None,
+        lookback: int | None = None,
+        season: int | None = None,
+        model_options: Mapping[str, Any] | None = None,
+        train_options: Mapping[str, Any] | None = None,
+        transforms: Sequence[str | Mapping[str, Any]] = (),
+        scale: str = "standard",
+        id_column: str = "unique_id",
+        time_column: str = "ds",
+        targets: Sequence[str] | None = None,
+        seed: int = 0,
+        device: str = "auto",
+    ) -> None:
+        self.model = model
+        self.horizon = horizon
+        self.lookback = lookback
+        self.season = season
+        self.model_options = model_options
+        self.train_options = train_options
+        self.transforms = transforms
+        self.scale = scale
+        self.id_column = id_column
+        self.time_column = time_column
+        self.targets = targets
+        self.seed = seed
+        self.device = device
+
+    def fit(self, data: pd.DataFrame | Panel, y: None = None) -> Self:
+        """Fit on a table, or on what `tsformer.read` returned.
+
+        The rows are split by time, 70/10/20: the last fifth is the test part of `evaluate`, the tenth before it
+        decides when training stops.
+
+        Args:
+            data: long (id, time and target columns) or wide (each numeric column a target).
+            y: ignored.
+
+        Raises:
+            DataError, UsageError, PluginError, DivergedError: what is wrong, in one line.
+        """
+        settings = self._settings()
+        panel = data if isinstance(data, Panel) else self._panel(data)
+        result = fitting.fit(settings, panel)
+        if result.history.error is not None:
+            raise result.history.error
+        self._set(result.fitted, result.summary())
+        self.history_ = result.history
+        self._rows: Panel | None = panel
+        return self
+
+    def predict(self, data: pd.DataFrame | Panel | None = None, horizon: int | None = None) -> pd.DataFrame:
+        """What follows the last row of each series.
+
+        Args:
+            data: new rows; those of `fit` when None.
+            horizon: steps; the fitted horizon when None.
+
+        Returns:
+            The id column if there is one, the time column, and each target under its own name.
+        """
+        self._check_fitted()
+        if isinstance(data, pd.DataFrame):
+            panel = panel_with_schema(data, self.fitted_.schema)
+        elif data is None:
+            panel = self._rows if self._rows is not None else fitting.load_data(self.fitted_.settings.data)
+        else:
+            panel = data
+        return forecast(self.fitted_, panel, horizon).to_frame()
+
+    def evaluate(self) -> pd.DataFrame:
+        """Errors on the test part: a row for the model and for each naive forecast."""
+        self._check_fitted()
+        rows = {self.fitted_.settings.model.name: self.metrics_["test"], **self.metrics_["baselines"]}
+        return pd.DataFrame.from_dict(rows, orient="index")
+
+    def save(self, path: str | Path) -> Path:
+        """Write a run folder, the same that `tsformer fit` leaves; `tsformer predict` takes it."""
+        self._check_fitted()
+        writer = runs.Writer.create(Path(path))
+        writer.start(self.fitted_)
+        for record in self.history_.evaluations if self.history_ else ():
+            writer.log(record)
+        writer.finish(self.fitted_, self._summary)
+        return writer.folder
+
+    def _settings(self) -> Settings:
+        train = {**(self.train_options or {}), "seed": self.seed, "device": self.device}
+        values = {
+            "model": {**(self.model_options or {}), "name": self.model},
+            "transform": list(self.transforms),
+            "scale": {"name": self.scale},
+            "window": {"lookback": self.lookback, "horizon": self.horizon, "season": self.season},
+            "train": train,
+        }
+        return resolve([Layer(values)], needs_data=False)
+
+    def _panel(self, data: pd.DataFrame) -> Panel:
+        if not isinstance(data, pd.DataFrame):
+            raise UsageError(f"fit takes a pandas DataFrame or what tsformer.read returns, not {type(data).__name__}")
+        targets = self.targets if self.targets is not None else (("y",) if "y" in data.columns else None)
+        return panel_from_frame(
+            data,
+            id=self._present(data, self.id_column, "unique_id"),
+            time=self._present(data, self.time_column, "ds"),
+            targets=targets,
+        )
+
+    @staticmethod
+    def _present(data: pd.DataFrame, name: str, usual: str) -> str | None:
+        """The usual name may be absent; one that the user chose must be there (and reading says so if not)."""
+        return name if name in data.columns or name != usual else None
+
+    def _set(self, fitted: fitting.Fitted, summary: Mapping[str, Any]) -> None:
+        self.fitted_ = fitted
+        self.metrics_ = dict(summary["metrics"])
+        self._summary = dict(summary)
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "fitted_"):
+            raise NotFittedError("this Forecaster is not fitted yet; call fit first")
+
+
+def load(path: str | Path = "latest") -> Forecaster:
+    """The Forecaster of a run folder; "latest" is the newest run in `runs/`.
+
+    Raises:
+        RunError: missing, incomplete or damaged.
+        PluginError: it was made with a plugin that is not here; `register` it first.
+    """
+    fitted, summary = runs.load(runs.find(str(path)))
+    settings, schema = fitted.settings, fitted.schema
+    forecaster = Forecaster(
+        settings.model.name,
+        horizon=settings.window.horizon,
+        lookback=settings.window.lookback,
+        season=settings.window.season,
+        model_options=settings.model.config.model_dump(),
+        train_options=settings.train.model_dump(exclude={"seed", "device"}),
+        transforms=[chosen.to_json() for chosen in settings.transforms],
+        scale=settings.scale.name if settings.scale else "none",
+        id_column=schema.id or "unique_id",
+        time_column=schema.time or "ds",
+        targets=schema.targets,
+        seed=settings.train.seed,
+        device=settings.train.device,
+    )
+    forecaster._set(fitted, summary)
+    forecaster.history_ = None
+    forecaster._rows = None
+    return forecaster

@@ -1,0 +1,255 @@
+"""The run folder that a fit leaves behind: JSON and safetensors, complete or visibly incomplete, nothing executable.
+
+config.json        written before the first step: versions, plugins, options, problem, schema
+transforms.json    what the transforms learned, by series
+model.safetensors  the best weights
+metrics.jsonl      one line per evaluation
+manifest.json      written last: status, metrics, sha256 of what loading needs; its presence means complete
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import safetensors
+import safetensors.torch
+import torch
+
+import tsformer
+from tsformer.config import Layer, Settings, resolve
+from tsformer.data.panel import Schema
+from tsformer.errors import PluginError, ResourceError, RunError, TsformerError, UsageError
+from tsformer.fitting import Fitted, build_chain, build_module
+from tsformer.plugin import Problem
+
+FORMAT = 1  # of what this version writes, and the newest that it reads
+MANIFEST, CONFIG, TRANSFORMS, WEIGHTS, METRICS = (
+    "manifest.json",
+    "config.json",
+    "transforms.json",
+    "model.safetensors",
+    "metrics.jsonl",
+)
+NEEDED = (CONFIG, TRANSFORMS, WEIGHTS)
+LARGEST_JSON = 256 * 2**20  # bytes; nothing sensible comes near
+
+
+def new_folder(settings: Settings, root: Path = Path("runs")) -> Path:
+    """A name for a new run that no other run has: `runs/<time>-<model>-<data>-<suffix>`."""
+    moment = datetime.now().strftime("%Y%m%d-%H%M%S")
+    data = settings.data.name if settings.data else "frame"
+    return root / f"{moment}-{settings.model.name}-{data}-{secrets.token_hex(2)}"
+
+
+@dataclass(frozen=True)
+class Writer:
+    """Writes one run. `create` makes the folder; `finish` makes the run complete."""
+
+    folder: Path
+
+    @classmethod
+    def create(cls, folder: Path) -> Writer:
+        """Make the folder, so that an unwritable place is found before training.
+
+        Raises:
+            UsageError: it exists and is not empty.
+            ResourceError: it cannot be made or written to.
+        """
+        with _writing(folder):
+            if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+                raise UsageError(f"'{folder}' exists and is not an empty folder; give another --out")
+            folder.mkdir(parents=True, exist_ok=True)
+        return cls(folder)
+
+    def start(self, fitted: Fitted) -> None:
+        """Write config.json."""
+        self._write(CONFIG, _to_json(_config(fitted)))
+
+    def log(self, record: Mapping[str, Any]) -> None:
+        """Append one evaluation to metrics.jsonl."""
+        with _writing(self.folder), (self.folder / METRICS).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(record, allow_nan=False) + "\n")
+
+    def finish(self, fitted: Fitted, summary: Mapping[str, Any]) -> None:
+        """Write transforms and weights, and last the manifest with the summary (`Result.summary`)."""
+        weights = {name: tensor.detach().cpu().contiguous() for name, tensor in fitted.module.state_dict().items()}
+        self._write(TRANSFORMS, _to_json(fitted.chain.to_json()))
+        self._write(WEIGHTS, safetensors.torch.save(_untied(weights)))
+        manifest = {
+            "format": FORMAT,
+            "min_reader": FORMAT,
+            "written_by": f"tsformer {tsformer.__version__}",
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            **summary,
+            "files": {name: _fingerprint((self.folder / name).read_bytes()) for name in NEEDED},
+        }
+        self._write(MANIFEST, _to_json(manifest))
+
+    def _write(self, name: str, content: bytes) -> None:
+        target, temporary = self.folder / name, self.folder / f".{name}.tmp"
+        with _writing(self.folder):
+            with temporary.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(target)
+
+
+def find(name: str | None, root: Path = Path("runs")) -> Path:
+    """The folder of a run; None or "latest" is the newest complete one below `root`.
+
+    Raises:
+        RunError: there is none.
+    """
+    if name not in (None, "latest"):
+        return Path(str(name)).expanduser()
+    complete = sorted(root.glob(f"*/{MANIFEST}"), key=lambda file: (file.stat().st_mtime_ns, str(file)))
+    if not complete:
+        raise RunError(f"no complete run in '{root}' here; fit one first, or give the run's folder")
+    return complete[-1].parent
+
+
+def load(folder: Path) -> tuple[Fitted, dict[str, Any]]:
+    """Load a run on the CPU, in any process, on any machine.
+
+    Returns:
+        The model, and the summary of its fit: status, steps, best_step, metrics.
+
+    Raises:
+        RunError: missing, incomplete, damaged, or written by a newer version.
+        PluginError: it was made with a plugin that is not here.
+    """
+    if not folder.is_dir():
+        raise RunError(f"no run folder '{folder}'")
+    if not (folder / MANIFEST).is_file():
+        raise RunError(f"'{folder}' is not a complete run: it has no {MANIFEST} (the fit did not end)")
+    manifest = _read_json(folder / MANIFEST)
+    newest = manifest.get("min_reader")
+    if not isinstance(newest, int) or newest > FORMAT:
+        raise RunError(
+            f"'{folder}' needs a newer tsformer (it was written by {manifest.get('written_by')}, format {newest}; "
+            f"this is {tsformer.__version__}, format {FORMAT})"
+        )
+    _verify(folder, manifest)
+    config, states = _read_json(folder / CONFIG), _read_json(folder / TRANSFORMS)
+    try:
+        settings = resolve([Layer(config["settings"], f"{folder / CONFIG}")], needs_data=False)
+        problem, schema = Problem.from_json(config["problem"]), Schema.from_json(config["schema"])
+        chain = build_chain(settings, schema, states)
+    except PluginError as error:
+        raise PluginError(
+            f"{error}; the run was made with {_origins(config)}: give a local file with --plugin"
+        ) from None
+    except UsageError as error:
+        raise RunError(f"the options in '{folder}' do not fit the plugins that are here: {error}") from None
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise RunError(f"'{folder / CONFIG}' is not the configuration of a run: {error!r}") from None
+    with torch.random.fork_rng(devices=[]):  # building draws weights that are then replaced
+        module = build_module(settings.model, problem)
+    _load_weights(module, folder / WEIGHTS)
+    summary = {key: manifest[key] for key in ("status", "steps", "best_step", "metrics") if key in manifest}
+    return Fitted(settings, problem, schema, chain, module.eval()), summary
+
+
+def _config(fitted: Fitted) -> dict[str, Any]:
+    settings = fitted.settings
+    chosen = [c for c in (settings.model, settings.data, *settings.transforms, settings.scale) if c]
+    return {
+        "format": FORMAT,
+        "task": fitted.problem.task.value,
+        "versions": {
+            "tsformer": tsformer.__version__,
+            "torch": torch.__version__,
+            "python": ".".join(map(str, sys.version_info[:3])),
+        },
+        "threads": torch.get_num_threads(),
+        "origins": {f"{c.kind}:{c.name}": c.origin for c in chosen},
+        "settings": settings.to_json(),
+        "problem": fitted.problem.to_json(),
+        "schema": fitted.schema.to_json(),
+    }
+
+
+def _load_weights(module: torch.nn.Module, file: Path) -> None:
+    try:
+        weights = safetensors.torch.load_file(file)
+        known = module.state_dict()
+        tied = {name: weights[twin] for name, twin in _twins(known).items() if twin in weights}
+        module.load_state_dict({**weights, **tied})
+    except (safetensors.SafetensorError, RuntimeError, OSError) as error:
+        raise RunError(f"the weights in '{file}' do not fit the model: {' '.join(str(error).split())}") from None
+
+
+def _twins(weights: Mapping[str, torch.Tensor]) -> dict[str, str]:
+    """Names of tensors that share their memory with an earlier one (tied weights), with that one's name."""
+    first: dict[tuple[int, tuple[int, ...]], str] = {}
+    twins = {}
+    for name, tensor in weights.items():
+        key = (tensor.data_ptr(), tuple(tensor.shape))
+        if tensor.numel() and key in first:
+            twins[name] = first[key]
+        first.setdefault(key, name)
+    return twins
+
+
+def _untied(weights: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    twins = _twins(weights)
+    return {name: tensor for name, tensor in weights.items() if name not in twins}
+
+
+def _verify(folder: Path, manifest: Mapping[str, Any]) -> None:
+    files = manifest.get("files")
+    for name in NEEDED:
+        expected = files.get(name) if isinstance(files, dict) else None
+        try:
+            content = (folder / name).read_bytes()
+        except OSError:
+            raise RunError(f"'{folder / name}' is missing; the run is damaged") from None
+        if expected != _fingerprint(content):
+            raise RunError(f"'{folder / name}' is damaged: its sha256 is not the one in {MANIFEST}")
+
+
+def _fingerprint(content: bytes) -> dict[str, Any]:
+    return {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
+
+
+def _read_json(file: Path) -> dict[str, Any]:
+    try:
+        if file.stat().st_size > LARGEST_JSON:
+            raise RunError(f"'{file}' is larger than {LARGEST_JSON} bytes; it is no file of a run")
+        document = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise RunError(f"'{file}' cannot be read: {error}") from None
+    if not isinstance(document, dict):
+        raise RunError(f"'{file}' is not a JSON object")
+    return document
+
+
+def _to_json(document: Mapping[str, Any]) -> bytes:
+    return (json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False) + "\n").encode()
+
+
+def _origins(config: Mapping[str, Any]) -> str:
+    origins = config.get("origins")
+    items = origins.items() if isinstance(origins, dict) else ()
+    return ", ".join(f"{name} ({origin})" for name, origin in items if origin != "built-in") or "built-in plugins"
+
+
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except TsformerError:
+        raise
+    except OSError as error:
+        raise ResourceError(f"cannot write to '{folder}': {error.strerror or error}") from None

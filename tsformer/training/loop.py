@@ -1,0 +1,182 @@
+"""The training loop, the only one: it reads from top to bottom."""
+
+from __future__ import annotations
+
+import copy
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from tsformer.config import TrainConfig
+from tsformer.data.windows import Windows
+from tsformer.errors import DivergedError
+from tsformer.nn.outputs import Output
+from tsformer.training.schedules import cosine_with_warmup, linear_truth
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What is told after each step."""
+
+    step: int
+    steps: int
+    loss: float
+    learning_rate: float
+    best: float
+
+
+@dataclass
+class History:
+    """How a training went.
+
+    Attributes:
+        evaluations: one record per evaluation: step, train_loss, validation_loss, learning_rate, truth, seconds.
+        steps: steps taken.
+        best_step: the step whose weights were kept.
+        stopped: "finished", "early", "interrupted" or "diverged".
+        error: what made it diverge.
+    """
+
+    evaluations: list[dict[str, Any]] = field(default_factory=list)
+    steps: int = 0
+    best_step: int = 0
+    stopped: str = "finished"
+    error: DivergedError | None = None
+
+
+def train(
+    module: nn.Module,
+    windows: Windows,
+    validation: Windows,
+    output: Output,
+    config: TrainConfig,
+    *,
+    generator: np.random.Generator,
+    device: torch.device,
+    on_step: Callable[[Progress], None] = lambda progress: None,
+    on_evaluation: Callable[[dict[str, Any]], None] = lambda record: None,
+    interrupted: Callable[[], bool] = lambda: False,
+) -> History:
+    """Fit `module` in place; on every way out it carries the weights that were best on validation.
+
+    Validation is free-running: the decoder is never fed the truth there.
+
+    Args:
+        generator: draws the order of the windows; dropout and scheduled sampling use torch's global generator.
+        interrupted: asked before each step; True ends the training as if it were complete.
+
+    Returns:
+        How it went. A loss that is not finite ends the training too; the history then carries the error.
+    """
+    steps = config.steps_for(len(windows))
+    warmup = min(config.warmup, max(1, steps // 10))
+    every = min(config.eval_every, steps)
+    optimizer = _adamw(module, config)
+    validation = validation.thin(config.eval_windows)
+
+    history = History()
+    best_loss, best_weights = math.inf, None
+    patience, started = config.patience, time.perf_counter()
+    losses: list[float] = []
+    order = np.empty(0, dtype=np.int64)
+    try:
+        for step in range(steps):
+            if interrupted():
+                history.stopped = "interrupted"
+                break
+            if len(order) == 0:
+                order = generator.permutation(len(windows))
+            index, order = order[: config.batch_size], order[config.batch_size :]
+            batch = windows.batch(torch.from_numpy(index)).to(device)
+
+            rate = config.lr * cosine_with_warmup(step, steps, warmup)
+            truth = linear_truth(step, steps, config.truth_start, config.truth_end)
+            for group in optimizer.param_groups:
+                group["lr"] = rate
+            module.train()
+            optimizer.zero_grad(set_to_none=True)
+            loss = output.loss(module(batch, truth=truth), batch)
+            loss.backward()  # type: ignore[no-untyped-call]
+            norm = nn.utils.clip_grad_norm_(module.parameters(), config.clip)
+            losses.append(_finite(loss, norm, step, rate, history.best_step, index))
+            optimizer.step()
+            history.steps = step + 1
+            on_step(Progress(step + 1, steps, losses[-1], rate, best_loss))
+
+            if history.steps % every and history.steps != steps:
+                continue
+            validation_loss = evaluate(module, validation, output, config.batch_size, device)
+            record = {
+                "step": history.steps,
+                "train_loss": sum(losses) / len(losses),
+                "validation_loss": validation_loss,
+                "learning_rate": rate,
+                "truth": truth,
+                "seconds": round(time.perf_counter() - started, 3),
+            }
+            losses.clear()
+            history.evaluations.append(record)
+            on_evaluation(record)
+            if validation_loss < best_loss:
+                best_loss, best_weights = validation_loss, copy.deepcopy(module.state_dict())
+                history.best_step, patience = history.steps, config.patience
+            else:
+                patience -= 1
+                if patience <= 0:
+                    history.stopped = "early"
+                    break
+    except DivergedError as error:
+        history.stopped, history.error = "diverged", error
+    finally:
+        if best_weights is not None:
+            module.load_state_dict(best_weights)
+        module.eval()
+    return history
+
+
+def evaluate(module: nn.Module, windows: Windows, output: Output, size: int, device: torch.device) -> float:
+    """Free-running loss over all windows, whatever the batch size.
+
+    Raises:
+        DivergedError: it is not finite.
+    """
+    module.eval()
+    total = 0.0
+    with torch.inference_mode():
+        for batch in windows.batches(size):
+            batch = batch.to(device)
+            total += float(output.loss(module(batch), batch)) * len(batch.past)
+    mean = total / len(windows)
+    if not math.isfinite(mean):
+        raise DivergedError(f"the validation loss is {mean}; lower --train.lr or look for extreme values in the data")
+    return mean
+
+
+def predict(module: nn.Module, windows: Windows, output: Output, size: int, device: torch.device) -> np.ndarray:
+    """Free-running point forecasts of all windows, float64 `[windows, horizon, targets]`, on the windows' scale."""
+    module.eval()
+    with torch.inference_mode():
+        parts = [output.point(module(batch.to(device))).cpu() for batch in windows.batches(size)]
+    return torch.cat(parts).double().numpy()
+
+
+def _adamw(module: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
+    # the plain for-loop implementation stalls for seconds on CPU, fused does not
+    return torch.optim.AdamW(module.parameters(), lr=config.lr, weight_decay=config.weight_decay, fused=True)
+
+
+def _finite(loss: Tensor, norm: Tensor, step: int, rate: float, best_step: int, index: np.ndarray) -> float:
+    value, gradient = float(loss.detach()), float(norm)
+    if math.isfinite(value) and math.isfinite(gradient):
+        return value
+    raise DivergedError(
+        f"training diverged at step {step + 1}: loss {value:g}, gradient norm {gradient:g}, learning rate {rate:g}, "
+        f"first window of the batch {int(index[0])}; the best weights are those of step {best_step}; "
+        "lower --train.lr or --train.clip, or look for extreme values in the data"
+    )
