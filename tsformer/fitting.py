@@ -155,7 +155,7 @@ def read_rows(settings: Settings, source: str | None, schema: Schema) -> Panel:
 
 def complete_window(window: WindowConfig, panel: Panel) -> WindowConfig:
     """Fill in what the user left open: from the data plugin, else from the frequency and the number of rows."""
-    defaults, rows = panel.defaults, int(panel.lengths.min(initial=0))
+    defaults, rows = panel.defaults, int(panel.lengths.min())
     season = window.season or defaults.season or season_of(panel.schema.frequency)
     horizon = window.horizon or defaults.horizon
     if horizon is None:
@@ -163,7 +163,7 @@ def complete_window(window: WindowConfig, panel: Panel) -> WindowConfig:
     lookback = window.lookback or defaults.lookback
     if lookback is None:
         # at least half of the training rows stay targets
-        lookback = max(1, min(max(2 * season, 2 * horizon, 24), int(0.7 * rows) // 2 - horizon))
+        lookback = max(1, min(max(2 * season, 2 * horizon, 24), rows * 7 // 20 - horizon))
     stride = window.stride or defaults.stride or 1
     return WindowConfig(lookback=lookback, horizon=horizon, season=season, stride=stride)
 

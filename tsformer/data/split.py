@@ -26,7 +26,7 @@ class Split:
 
 
 def split_by_time(lengths: np.ndarray, horizon: int, lookback: int, ids: Sequence[str] | None = None) -> Split:
-    """70/10/20 per series as the long-horizon literature counts it; validation and test hold at least one horizon.
+    """70/10/20 per series, rounded down, the rest to the test part; validation and test hold at least one horizon.
 
     Args:
         lengths: int64 `[series]`, rows of each series.
@@ -37,8 +37,7 @@ def split_by_time(lengths: np.ndarray, horizon: int, lookback: int, ids: Sequenc
     Raises:
         DataError: a series is too short; says how many rows are needed.
     """
-    test = np.maximum((lengths * 0.2).astype(np.int64), horizon)
-    train = np.minimum((lengths * 0.7).astype(np.int64), lengths - test - horizon)
+    train, test = _parts(lengths, horizon)
     short = np.flatnonzero(train < lookback + horizon)
     if len(short):
         first = int(short[0])
@@ -54,9 +53,12 @@ def split_by_time(lengths: np.ndarray, horizon: int, lookback: int, ids: Sequenc
 
 def shortest(lookback: int, horizon: int) -> int:
     """The fewest rows with which `split_by_time` succeeds."""
-    rows = lookback + 3 * horizon
-    while True:
-        test = max(int(rows * 0.2), horizon)
-        if min(int(rows * 0.7), rows - test - horizon) >= lookback + horizon:
-            return rows
-        rows += 1
+    rows = np.arange(lookback + 3 * horizon, 2 * (lookback + 3 * horizon) + 20)
+    return int(rows[_parts(rows, horizon)[0] >= lookback + horizon][0])
+
+
+def _parts(lengths: np.ndarray, horizon: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows for training and for the test."""
+    train, validation = lengths * 7 // 10, lengths // 10
+    test = np.maximum(lengths - train - validation, horizon)
+    return lengths - test - np.maximum(validation, horizon), test

@@ -3,8 +3,8 @@
 Post-LN (the original) is norm(x + f(x)). Pre-LN is x + f(norm(x)), and needs a final norm at the end of the stack,
 because nothing else has normalised the residual stream.
 
-Dropout acts on the output of each sub-layer (section 5.4), and nowhere else: dropped from an embedding, a number is lost
-for good, and the network learns to shrink towards the mean (on a clean sine RMSE 0.087 instead of 0.003).
+Dropout acts on the output of each sub-layer (section 5.4), and nowhere else: dropped from an embedding, a number is
+lost for good, and the network learns to shrink towards the mean (on a clean sine RMSE 0.087 instead of 0.003).
 """
 
 from __future__ import annotations

@@ -1,0 +1,194 @@
+"""The Python API: scikit-learn's manners, long and wide tables, the same runs as the command line."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+import tsformer
+from tsformer import Config, Field, Forecaster, ModelPlugin
+from tsformer.errors import DataError, PluginError, UsageError
+
+FAST = {"model_options": {"d_model": 16, "d_ff": 16}, "train_options": {"max_steps": 3}}
+
+
+@pytest.fixture(scope="module")
+def air():
+    path = tsformer.read("csv", path="air_passengers")
+    return pd.DataFrame({"ds": path.times, "y": path.values[:, 0]})
+
+
+def test_fit_predict_on_a_single_series(air):
+    forecaster = Forecaster(horizon=12, **FAST).fit(air)
+    table = forecaster.predict()
+    assert list(table.columns) == ["ds", "y"]
+    assert table["ds"].tolist() == list(pd.date_range("1961-01-01", periods=12, freq="MS"))
+    assert table["y"].between(50, 1000).all()
+    assert forecaster.fitted_.problem.season == 12
+
+
+def test_the_textbook_sine(in_tmp):
+    panel = tsformer.read("sine")
+    forecaster = Forecaster("transformer", **FAST).fit(panel)
+    assert (forecaster.fitted_.problem.lookback, forecaster.fitted_.problem.horizon) == (60, 30)
+    table = forecaster.predict()
+    np.testing.assert_allclose(table["t"], 30 + np.arange(1, 31) / 60)
+
+
+def test_log_returns_of_prices(in_tmp):
+    panel = tsformer.read("csv", path="brent", target="price")
+    forecaster = Forecaster("transformer", horizon=10, lookback=10, transforms=["log_return"], **FAST).fit(panel)
+    table = forecaster.predict()
+    assert table["date"].tolist()[:4] == ["2019-08-27", "2019-08-28", "2019-08-29", "2019-08-30"]
+    assert table["date"].tolist()[4] == "2019-09-02"  # over the weekend
+    assert table["price"].between(40, 80).all()
+
+
+def long_table():
+    rng = np.random.default_rng(0)
+    days = pd.date_range("2024-01-01", periods=80, freq="D")
+    parts = [
+        pd.DataFrame({"unique_id": name, "ds": days[start:], "y": level + rng.normal(0, 1, 80 - start), "x": 1.0})
+        for name, level, start in (("a", 10.0, 0), ("b", 1000.0, 15))
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def test_a_long_table():
+    table = long_table()
+    forecaster = Forecaster(horizon=5, lookback=10, **FAST).fit(table)
+    assert forecaster.fitted_.schema.targets == ("y",)
+    forecast = forecaster.predict()
+    assert list(forecast.columns) == ["unique_id", "ds", "y"]
+    assert forecast["unique_id"].tolist() == ["a"] * 5 + ["b"] * 5
+    assert forecast.loc[forecast["unique_id"] == "a", "y"].between(0, 20).all()
+    assert forecast.loc[forecast["unique_id"] == "b", "y"].between(980, 1020).all()
+    only_b = forecaster.predict(table[table["unique_id"] == "b"])
+    np.testing.assert_allclose(only_b["y"], forecast["y"][5:], rtol=1e-5)
+    stranger = table[table["unique_id"] == "b"].assign(unique_id="c", y=lambda t: t["y"] + 5000)
+    assert forecaster.predict(stranger)["y"].between(5980, 6020).all()
+
+
+def test_a_wide_table_with_its_dates_in_the_index():
+    days = pd.date_range("2024-01-01", periods=80, freq="D", name="day")
+    table = pd.DataFrame({"north": np.arange(80.0), "south": -np.arange(80.0)}, index=days)
+    forecast = Forecaster(horizon=4, lookback=8, **FAST).fit(table).predict(table)
+    assert forecast.columns.tolist()[-2:] == ["north", "south"]
+    assert forecast.shape == (4, 3)
+
+
+def test_names_can_be_chosen():
+    table = long_table().rename(columns={"unique_id": "shop", "ds": "day", "y": "sales"})
+    forecaster = Forecaster(horizon=5, lookback=10, id_column="shop", time_column="day", targets=["sales"], **FAST)
+    assert forecaster.fit(table).predict().columns.tolist() == ["shop", "day", "sales"]
+    with pytest.raises(DataError, match="shp"):
+        Forecaster(horizon=5, id_column="shp", **FAST).fit(table)
+
+
+def test_scikit_learns_manners():
+    options = {"d_model": 32}
+    forecaster = Forecaster("transformer", horizon=3, model_options=options)
+    assert forecaster.get_params()["horizon"] == 3
+    assert clone(forecaster).set_params(horizon=4).horizon == 4
+    assert clone(forecaster).get_params() == forecaster.get_params()
+    assert Forecaster("no such model").model == "no such model"  # nothing happens in __init__
+    with pytest.raises(NotFittedError):
+        forecaster.predict()
+
+
+def test_evaluate_is_the_score_beside_the_naive_forecasts(air):
+    table = Forecaster(horizon=12, **FAST).fit(air).evaluate()
+    assert table.index.tolist() == ["tcn_transformer", "last_value", "seasonal_naive"]
+    assert table.loc["seasonal_naive", "mase"] == pytest.approx(1.551, abs=0.001)
+
+
+def test_save_and_load(air, tmp_path):
+    forecaster = Forecaster(horizon=12, transforms=["log"], **FAST).fit(air)
+    loaded = tsformer.load(forecaster.save(tmp_path / "run"))
+    pd.testing.assert_frame_equal(loaded.predict(air), forecaster.predict())
+    pd.testing.assert_frame_equal(loaded.evaluate(), forecaster.evaluate())
+    assert clone(loaded).get_params()["transforms"] == [{"name": "log"}]
+    pd.testing.assert_frame_equal(clone(loaded).fit(air).predict(), forecaster.predict())
+    again = tsformer.load(loaded.save(tmp_path / "again"))
+    pd.testing.assert_frame_equal(again.predict(air), forecaster.predict())
+    with pytest.raises(UsageError, match="fitted on rows from Python"):
+        loaded.predict()
+
+
+def test_the_callers_random_state_is_left_alone(air):
+    torch.manual_seed(3)
+    np.random.seed(3)  # noqa: NPY002
+    before = torch.random.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
+    Forecaster(horizon=12, **FAST).fit(air).predict()
+    assert torch.equal(before[0], torch.random.get_rng_state())
+    np.testing.assert_array_equal(before[1], np.random.get_state()[1])  # noqa: NPY002
+
+
+def test_the_future_does_not_reach_the_forecast(air):
+    """Garbage in the test part changes neither transforms nor weights nor what is said of the rows before it."""
+    spoilt = air.copy()
+    spoilt.loc[114:, "y"] = 1e6
+    first, second = (Forecaster(horizon=12, **FAST).fit(table) for table in (air, spoilt))
+    assert first.fitted_.chain.to_json() == second.fitted_.chain.to_json()
+    for name, tensor in first.fitted_.module.state_dict().items():
+        assert torch.equal(tensor, second.fitted_.module.state_dict()[name]), name
+    pd.testing.assert_frame_equal(first.predict(air[:114]), second.predict(air[:114]))
+
+
+def test_registered_plugins_and_models_without_parameters(air, own_registry):
+    class Options(Config):
+        lag: int = Field(1, gt=0, description="how many steps back to look")
+
+    class LastValue(torch.nn.Module):
+        def __init__(self, config, problem):
+            super().__init__()
+            self.config, self.problem = config, problem
+
+        def forward(self, batch, truth=0.0):
+            last = batch.past[:, -self.config.lag, : self.problem.targets]
+            return last[:, None, :, None].expand(-1, self.problem.horizon, -1, -1)
+
+    tsformer.register("lag", ModelPlugin(config=Options, build=LastValue, example=Options()))
+    forecaster = Forecaster("lag", horizon=12).fit(air)
+    assert forecaster.predict()["y"].tolist() == pytest.approx([432.0] * 12)
+    scores = forecaster.evaluate()
+    assert scores.loc["lag", "mae"] == pytest.approx(scores.loc["last_value", "mae"], rel=1e-5)
+
+
+def test_closed_forms_are_fitted_through_the_hook(air, own_registry):
+    class Options(Config):
+        pass
+
+    class Mean(torch.nn.Module):
+        def __init__(self, config, problem):
+            super().__init__()
+            self.problem = problem
+            self.register_buffer("mean", torch.zeros(problem.targets))
+
+        def forward(self, batch, truth=0.0):
+            return self.mean[:, None].expand(len(batch.past), self.problem.horizon, -1, -1)
+
+    def fit(module, train, validation):
+        module.mean.copy_(train.batch().future.mean((0, 1)))
+
+    tsformer.register("mean", ModelPlugin(config=Options, build=Mean, example=Options(), fit=fit))
+    value = Forecaster("mean", horizon=12, lookback=24).fit(air).predict()["y"][0]
+    by_hand = np.mean([air["y"][o : o + 12].mean() for o in range(24, 100 - 12 + 1)])
+    assert value == pytest.approx(by_hand, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "said"),
+    [
+        ({"model": "transfomer"}, PluginError, "did you mean"),
+        ({"model_options": {"d_modl": 3}}, UsageError, "d-modl: unknown option; did you mean 'd_model'"),
+        ({"horizon": 0}, UsageError, "--window.horizon"),
+        ({"horizon": 100}, DataError, "rows in all"),
+        ({"transforms": ["logg"]}, PluginError, "did you mean 'log'"),
+    ],
+)
+def test_errors(air, options, error, said):
+    with pytest.raises(error, match=said):
+        Forecaster(**options).fit(air)
