@@ -277,7 +277,8 @@ def run_python(code):
 def test_help_imports_nothing_heavy(words):
     code = (
         "import sys\nfrom tsformer.cli.app import main\ntry:\n    main(" + repr(words) + ")\nexcept SystemExit as e:\n"
-        "    assert e.code == 0\nprint('heavy:', {m for m in ('torch', 'pandas', 'sklearn', 'numpy') if m in sys.modules})"
+        "    assert e.code == 0\n"
+        "print('heavy:', {m for m in ('torch', 'pandas', 'sklearn', 'numpy') if m in sys.modules})"
     )
     done = run_python(code)
     assert done.stdout.endswith("heavy: set()\n"), done.stdout[-300:] + done.stderr

@@ -674,18 +674,30 @@ def test_any_text_is_a_panel_or_one_line(names, rows, sep, end, options):
     check_anything(end.join(sep.join(row) for row in [names, *rows]), options)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=300)
 @given(
-    columns=st.integers(1, 3).flatmap(
-        lambda width: st.lists(
-            st.lists(CELLS.filter(lambda c: c.isprintable()), min_size=width, max_size=width), min_size=1, max_size=5
-        )
-    ),
-    names=st.permutations(["date", "y", "id", "t", "year"]),
+    start=st.dates(min_value=pd.Timestamp("1900-01-01").date(), max_value=pd.Timestamp("2200-01-01").date()),
+    frequency=st.sampled_from(["D", "MS", "W-MON", "h", "B"]),
+    values=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=8, max_size=20),
+    series=st.integers(1, 2),
+    bad=st.lists(st.tuples(st.integers(0, 19), st.integers(0, 2), CELLS), max_size=1),
+    seed=st.integers(0, 99),
 )
-def test_any_cells_are_a_panel_or_one_line(columns, names):
-    frame = pd.DataFrame(columns, columns=names[: len(columns[0])])
-    check_anything(frame.to_csv(index=False), {})
+def test_a_good_table_in_any_order_with_a_bad_cell(start, frequency, values, series, bad, seed):
+    times = pd.date_range(start, periods=20, freq=frequency)
+    rows = [
+        [str(i % series), times[i // series].strftime("%Y-%m-%d %H:%M"), repr(value)] for i, value in enumerate(values)
+    ]
+    np.random.default_rng(seed).shuffle(rows)
+    for at, column, cell in bad:
+        rows[at % len(rows)][column] = cell
+    frame = pd.DataFrame(rows, columns=["id", "date", "y"])
+    made = check_anything(frame.to_csv(index=False), {"id": "id", "targets": ["y"]})
+    if not bad and len(values) // series >= 6:
+        assert isinstance(made, Panel)
+        assert made.schema.frequency == frequency or frequency == "B"
+        for name, own in zip(made.ids, range(len(made.ids)), strict=True):
+            assert made.values[made.rows(own), 0].tolist() == values[int(name) :: series]
 
 
 @settings(deadline=None, max_examples=200)
@@ -701,7 +713,7 @@ def check_anything(source, options, **reading):
             read_table(source, text=[v for v in options.values() if isinstance(v, str)], **reading), **options
         )
     except TsformerError as error:
-        said = str(error)
+        made, said = None, str(error)
     else:
         said = "a panel"
         assert isinstance(made, Panel)
@@ -711,3 +723,4 @@ def check_anything(source, options, **reading):
             assert times.is_monotonic_increasing
             assert times.is_unique
     assert said.splitlines() == [said]
+    return made

@@ -175,6 +175,14 @@ def test_channels_are_folded_into_the_batch_and_back() -> None:
         assert torch.equal(prediction[row, :, target, 0], last.expand(5))
 
 
+def test_under_channel_independence_a_hole_in_one_channel_is_none_in_another() -> None:
+    problem, encoder = replace(PROBLEM, past_covariates=0), Probe()
+    Network(problem, encoder, Probe(), channel_independent=True)(batch_of(problem=problem))
+    _, mask = encoder.seen
+    assert mask[4].tolist() == [True] * 10 + [False] * 2
+    assert mask[5].all()
+
+
 def test_a_missing_true_value_is_replaced_by_the_last_one_known() -> None:
     batch, decoder = batch_of(dirt=float("nan")), Probe()
     Network(PROBLEM, Probe(), decoder)(batch, 1.0)

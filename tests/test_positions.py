@@ -61,6 +61,7 @@ def test_a_table_born_in_inference_mode_can_be_trained_with() -> None:
     positions = SinusoidalPositions(4)
     with torch.inference_mode():
         positions(torch.zeros(1, 5, 4))
+    assert not positions.table.is_inference()
     x = torch.zeros(1, 5, 4, requires_grad=True)
     (positions(x) * positions(x)).sum().backward()
     torch.testing.assert_close(x.grad[0], 2 * sinusoid(5, 4))

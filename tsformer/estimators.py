@@ -17,6 +17,7 @@ from tsformer.data.frames import panel_from_frame, panel_with_schema
 from tsformer.data.panel import Panel
 from tsformer.errors import UsageError
 from tsformer.forecast import forecast
+from tsformer.training.loop import History
 
 
 class Forecaster(BaseEstimator):  # type: ignore[misc]
@@ -91,7 +92,7 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         if result.history.error is not None:
             raise result.history.error
         self._set(result.fitted, result.summary())
-        self.history_ = result.history
+        self.history_: History | None = result.history
         self._rows: Panel | None = panel
         return self
 

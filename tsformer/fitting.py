@@ -13,7 +13,7 @@ from torch import nn
 
 from tsformer import registry
 from tsformer.config import Chosen, Settings, WindowConfig, validate_options
-from tsformer.data.frames import panel_with_schema, read_table
+from tsformer.data.frames import read_panel
 from tsformer.data.frequency import season_of
 from tsformer.data.panel import Panel, Schema
 from tsformer.data.split import Split, split_by_time
@@ -150,7 +150,7 @@ def read_rows(settings: Settings, source: str | None, schema: Schema) -> Panel:
     if settings.data is not None and settings.data.plugin.read is not None:
         panel: Panel = settings.data.plugin.read(settings.data.config, source, schema)
         return panel
-    return panel_with_schema(read_table(source), schema)
+    return read_panel(source, schema)
 
 
 def complete_window(window: WindowConfig, panel: Panel) -> WindowConfig:

@@ -101,7 +101,7 @@ def Field(default: Any = ..., *, description: str, flag: str | None = None, **co
         flag: a short flag beside the option's path, for example "--path" beside "--data.path".
         constraints: what `pydantic.Field` takes: `gt`, `ge`, `lt`, `le`, `min_length`, `pattern`, ...
     """
-    extra = {"flag": flag} if flag else None
+    extra: dict[str, Any] | None = {"flag": flag} if flag else None
     return pydantic.Field(default, description=description, json_schema_extra=extra, **constraints)
 
 

@@ -157,7 +157,8 @@ def load(folder: Path) -> tuple[Fitted, dict[str, Any]]:
     with torch.random.fork_rng(devices=[]):  # building draws weights that are then replaced
         module = build_module(settings.model, problem)
     _load_weights(module, folder / WEIGHTS)
-    summary = {key: manifest[key] for key in ("status", "steps", "best_step", "metrics") if key in manifest}
+    told = ("status", "steps", "best_step", "metrics")
+    summary: dict[str, Any] = {key: manifest[key] for key in told if key in manifest}
     return Fitted(settings, problem, schema, chain, module.eval()), summary
 
 

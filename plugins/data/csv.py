@@ -6,8 +6,8 @@ from typing import Annotated
 
 import pydantic
 
-from tsformer.data.frames import panel_from_frame, read_table, source_name
-from tsformer.data.panel import Panel
+from tsformer.data.frames import panel_from_frame, read_panel, read_table, source_name
+from tsformer.data.panel import Panel, Schema
 from tsformer.plugin import Config, DataPlugin, Field
 
 
@@ -20,6 +20,8 @@ def _split(names: object) -> object:
 
 
 class CsvConfig(Config):
+    """Where the table is, and what its columns are."""
+
     path: str = Field(
         ...,
         description="the file (.csv, .csv.gz), '-' for stdin, or a shipped data set such as air_passengers",
@@ -55,4 +57,9 @@ def load(config: CsvConfig) -> Panel:
     )
 
 
-plugin = DataPlugin(config=CsvConfig, load=load, example=CsvConfig(path="air_passengers"))
+def read(config: CsvConfig, source: str, schema: Schema) -> Panel:
+    """New rows, written like the file that the run was fitted on."""
+    return read_panel(source, schema, sep=config.sep, decimal=config.decimal, encoding=config.encoding)
+
+
+plugin = DataPlugin(config=CsvConfig, load=load, example=CsvConfig(path="air_passengers"), read=read)

@@ -14,6 +14,8 @@ STEPS_PER_UNIT = 60
 
 
 class SineConfig(Config):
+    """Length, waves, trend and noise."""
+
     points: int = Field(1801, gt=2, le=100_000_000, description="length of the series, in steps of 1/60")
     period: tuple[float, ...] = Field(
         (60.0,), min_length=1, description="steps in one wave; several periods make a sum of waves"

@@ -35,7 +35,7 @@ class TCNTransformerConfig(Config):
     encoder_layers: int = Field(2, ge=0, description="attention layers that look at the past; 0 for none")
     decoder_layers: int = Field(2, ge=1, description="layers of the autoregressive decoder")
     d_ff: int = Field(256, gt=0, description="width of the feed-forward networks")
-    dropout: float = Field(0.1, ge=0, lt=1, description="share of activations dropped in training")
+    dropout: float = Field(0.0, ge=0, lt=1, description="share of activations dropped in training")
     norm_first: bool = Field(True, description="normalise before each sub-layer (Pre-LN) rather than after (Post-LN)")
     decoder: Literal["direct", "autoregressive"] = Field(
         "direct", description="predict all steps at once by a linear head, or step by step, feeding back each value"
@@ -107,6 +107,6 @@ plugin = ModelPlugin(
     config=TCNTransformerConfig,
     build=build,
     example=TCNTransformerConfig(
-        d_model=16, n_heads=2, stride=2, tcn_layers=2, encoder_layers=1, decoder_layers=1, d_ff=32, dropout=0.0
+        d_model=16, n_heads=2, stride=2, tcn_layers=2, encoder_layers=1, decoder_layers=1, d_ff=32
     ),
 )

@@ -28,10 +28,10 @@ class TransformerConfig(Config):
     encoder_layers: int = Field(2, ge=0, description="layers that look at the past; 0 leaves the bare embedding")
     decoder_layers: int = Field(2, ge=1, description="layers that look at the future")
     d_ff: int = Field(256, gt=0, description="width of the feed-forward networks")
-    dropout: float = Field(0.1, ge=0, lt=1, description="share of activations dropped in training")
+    dropout: float = Field(0.0, ge=0, lt=1, description="share of activations dropped in training")
     norm_first: bool = Field(True, description="normalise before each sub-layer (Pre-LN) rather than after (Post-LN)")
     decoder: Literal["autoregressive", "direct"] = Field(
-        "autoregressive",
+        "direct",
         description="predict step by step, feeding back each value, or all steps at once from learned queries",
     )
     revin: bool = Field(True, description="normalise each window by its own mean and standard deviation")
@@ -83,5 +83,7 @@ def build(config: TransformerConfig, problem: Problem) -> Network:
 plugin = ModelPlugin(
     config=TransformerConfig,
     build=build,
-    example=TransformerConfig(d_model=16, n_heads=2, encoder_layers=1, decoder_layers=1, d_ff=32, dropout=0.0),
+    example=TransformerConfig(
+        d_model=16, n_heads=2, encoder_layers=1, decoder_layers=1, d_ff=32, decoder="autoregressive"
+    ),
 )

@@ -155,9 +155,8 @@ def _run(*, layers: Sequence[Layer], out: Path | None, plot: Path | None, as_jso
 def _named(words: Sequence[str]) -> list[Layer]:
     """The plugins that a command line names, before it is parsed."""
     files = [read_file(path) for path in given(words, "--config")[-1:]]
-    flags: dict[str, Any] = {
-        section: {"name": (given(words, f"--{section}") or [None])[-1]} for section in ("model", "data", "scale")
-    }
+    names = {section: given(words, f"--{section}") for section in ("model", "data", "scale")}
+    flags: dict[str, Any] = {section: {"name": values[-1]} for section, values in names.items() if values}
     flags["transform"] = given(words, "--transform")
     return [*files, Layer(flags)]
 

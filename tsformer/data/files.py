@@ -182,7 +182,7 @@ def _check_options(sep: str, decimal: str, encoding: str) -> str:
     if decimal == sep:
         raise UsageError(f"--data.sep and --data.decimal are both {sep!r}: give the right --data.sep, for example ';'")
     try:
-        if codecs.lookup(encoding)._is_text_encoding:  # type: ignore[attr-defined]
+        if codecs.lookup(encoding)._is_text_encoding:
             return sep
     except (LookupError, ValueError):
         pass

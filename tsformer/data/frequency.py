@@ -102,7 +102,8 @@ def next_times(last: pd.Timestamp | float, frequency: Frequency | None, periods:
     if not isinstance(last, pd.Timestamp):
         if isinstance(frequency, str):
             raise DataError(f"time {last} is a number, which does not go with frequency {frequency!r}")
-        return pd.Index(_further(last, 1 if frequency is None else frequency, ahead))
+        later: pd.Index = pd.Index(_further(last, 1 if frequency is None else frequency, ahead))
+        return later
     if not isinstance(frequency, str):
         raise DataError(f"time {show(last)} is a date, which does not go with frequency {frequency!r}")
     step, start = Step.parse(frequency), from_passed(np.array([last.as_unit("us").asm8.view(np.int64)]), last.tz)

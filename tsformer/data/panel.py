@@ -44,7 +44,8 @@ class Schema:
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Schema:
         """Raises TypeError when the document is not a schema."""
-        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in document.items()})
+        fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in document.items()}
+        return cls(**fields)
 
 
 @dataclass(frozen=True)

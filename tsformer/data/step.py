@@ -97,7 +97,7 @@ class Step:
             return days, weekday == self.phase
         if self.unit == "B":
             return (days + 3) // 7 * 5 + np.minimum(weekday, 4), weekday < 5
-        months = days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
+        months: np.ndarray = days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
         fits = days == _month_days(months, self.unit)
         if self.phase is not None:
             fits &= months % (12 if self.count % 12 == 0 else 3) == self.phase
@@ -108,7 +108,7 @@ class Step:
         if self.unit in ("D", "W"):
             return ordinals
         if self.unit == "B":
-            return ordinals // 5 * 7 - 3 + ordinals % 5
+            return np.asarray(ordinals // 5 * 7 - 3 + ordinals % 5)
         return _month_days(ordinals, self.unit)
 
 

@@ -44,7 +44,7 @@ def from_wall(microseconds: np.ndarray, zone: tzinfo | None) -> pd.DatetimeIndex
     if zone is None:
         return times
     first = np.ones(len(times), dtype=bool)
-    return times.tz_localize(zone, nonexistent="shift_forward", ambiguous=first)  # type: ignore[arg-type]
+    return times.tz_localize(zone, nonexistent="shift_forward", ambiguous=first)
 
 
 def commonest(values: np.ndarray) -> int:

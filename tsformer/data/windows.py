@@ -55,8 +55,9 @@ class Batch:
 
     def to(self, device: torch.device | str) -> Batch:
         """The same batch on another device."""
-        moved = {f.name: getattr(self, f.name) for f in fields(self)}
-        return Batch(**{name: None if value is None else value.to(device) for name, value in moved.items()})
+        tensors: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
+        moved: dict[str, Any] = {name: None if t is None else t.to(device) for name, t in tensors.items()}
+        return Batch(**moved)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +60,7 @@ def plot_test(result: Result, file: Path) -> None:
 def plot_forecast(panel: Panel, forecast: Forecast, file: Path) -> None:
     """History and forecast of each series and target, as many as a picture can show."""
     horizon = forecast.values.shape[1]
-    parts = []
+    parts: list[_Part] = []
     for series in range(len(panel.ids)):
         rows = panel.rows(series)
         past = slice(max(rows.start, rows.stop - max(5 * horizon, 60)), rows.stop)
@@ -79,11 +80,14 @@ def plot_forecast(panel: Panel, forecast: Forecast, file: Path) -> None:
 _Line = tuple[pd.Index, np.ndarray]
 
 
+@dataclass(frozen=True)
 class _Part:
     """One small diagram."""
 
-    def __init__(self, title: str, past: _Line, truth: _Line | None, forecast: _Line) -> None:
-        self.title, self.past, self.truth, self.forecast = title, past, truth, forecast
+    title: str
+    past: _Line
+    truth: _Line | None
+    forecast: _Line
 
 
 def _draw(parts: Sequence[_Part], title: str, file: Path) -> None:

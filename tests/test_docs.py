@@ -1,0 +1,93 @@
+"""What the documentation shows is run as it stands."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tsformer.config import Layer, read_file, resolve
+from tsformer.registry import Kind, entries
+
+ROOT = Path(__file__).parent.parent
+
+
+def blocks(file, language):
+    return re.findall(rf"^```{language}\n(.*?)^```", (ROOT / file).read_text(), re.MULTILINE | re.DOTALL)
+
+
+def shell_lines(file):
+    return [line for block in blocks(file, "sh") for line in block.splitlines() if line.startswith("tsformer ")]
+
+
+@pytest.fixture
+def like_a_clone(in_tmp):
+    shutil.copytree(ROOT / "datasets", in_tmp / "datasets")
+    return in_tmp
+
+
+def run(line):
+    """A shell line with `tsformer` standing for this very installation."""
+    command = f'tsformer() {{ "{sys.executable}" -m tsformer "$@"; }}; {line}'
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{line}\n{done.stderr}"
+    return done.stdout
+
+
+def test_readme_lines(like_a_clone):
+    lines = shell_lines("README.md")
+    assert len(lines) >= 7
+    printed = [run(line) for line in lines]
+    table = Path("forecast.csv").read_text().splitlines()
+    assert table[0] == "month,passengers"
+    assert [row.split(",")[0] for row in table[1:]] == [f"1961-{m:02}-01" for m in range(1, 13)]
+    assert Path("forecast.png").stat().st_size > 10_000
+    prices = next(text for text in printed if text.startswith("date,price")).splitlines()
+    assert len(prices) == 11
+    assert prices[1].startswith("2019-08-27,")
+
+
+def test_readme_python(like_a_clone):
+    (code,) = blocks("README.md", "python")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "seasonal_naive" in done.stdout
+    assert "1961-12-01" in done.stdout
+    assert Path("runs/air/manifest.json").is_file()
+
+
+def test_readme_names_every_plugin():
+    text = (ROOT / "README.md").read_text()
+    missing = [name for kind in Kind for name in entries(kind) if f"`{name}`" not in text]
+    assert not missing
+
+
+def test_contributings_model(in_tmp):
+    model, tests = blocks("CONTRIBUTING.md", "python")
+    Path("my_model.py").write_text(model)
+    Path("test_my_model.py").write_text(tests)
+    for line in shell_lines("CONTRIBUTING.md"):
+        run(line)
+    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "."], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert "8 passed" in done.stdout
+
+
+def test_the_configuration_file_of_the_reference(in_tmp):
+    (text,) = blocks("docs/reference.md", "toml")
+    Path("run.toml").write_text(text)
+    settings = resolve([read_file("run.toml"), Layer({"train": {"seed": "3"}})])
+    assert settings.data.config.target == ("price",)
+    assert settings.train.max_steps == 200
+    assert settings.train.seed == 3
+
+
+def test_exit_codes_of_the_reference():
+    from tsformer import errors
+
+    text = (ROOT / "docs/reference.md").read_text()
+    documented = set(re.findall(r"^\| (\d+) \|", text, re.MULTILINE))
+    classes = [c for c in vars(errors).values() if isinstance(c, type) and issubclass(c, errors.TsformerError)]
+    assert {str(c.exit_code) for c in classes} <= documented
