@@ -66,7 +66,7 @@ class PatchEncoder(nn.Module):
         )
         self.positions = SinusoidalPositions(config.d_model)
         # A final norm forgets amplitudes. Without it a linear path leads from the values along the residual stream to
-        # the flat head, which is what extrapolates a trend (air passengers: MASE 0.57 instead of 0.86).
+        # the flat head, which is what extrapolates a trend (air passengers: MASE 0.67 instead of 0.81).
         self.layers = Encoder(
             config.encoder_layers,
             config.d_model,

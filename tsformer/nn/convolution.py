@@ -96,8 +96,8 @@ class Patches(nn.Module):
 class TemporalBlock(nn.Module):
     """Two dilated causal convolutions with a residual connection (Bai et al. 2018, figure 1b).
 
-    Two things differ from the paper: no weight normalisation, which brought nothing at these depths, and no ReLU after
-    the sum, so that the residual stream may carry negative values.
+    Two things differ from the paper: no weight normalisation, so that saved weights are plain, and no ReLU after the
+    sum, so that the residual stream may carry negative values.
 
     Args:
         d_model: channels.
