@@ -1,6 +1,9 @@
 """Panels that tests make, and a folder of their own to run in."""
 
+import os
 from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch: models here are small, waiting for threads is not
 
 import numpy as np
 import pandas as pd

@@ -140,3 +140,9 @@ def test_a_missing_file():
 )
 def test_steps_of_a_run(options, steps):
     assert TrainConfig(batch_size=64, **options).steps_for(100) == steps
+
+
+@pytest.mark.parametrize(("windows", "size"), [(1, 1), (65, 16), (256, 64), (10_000, 64)])
+def test_few_windows_make_small_batches(windows, size):
+    assert TrainConfig().batch_for(windows) == size
+    assert TrainConfig(batch_size=5).batch_for(windows) == 5

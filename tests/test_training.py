@@ -142,9 +142,9 @@ def test_same_seed_same_bytes():
 
 def test_every_window_counts_once_whatever_the_batch_size():
     module, data = Linear(), windows(60)
-    losses = [evaluate(module, data, Point(), size, CPU) for size in (1, 7, 1000)]
+    losses = [evaluate(module, data, Point(), CPU, size) for size in (1, 7, 1000)]
     assert losses == pytest.approx([losses[0]] * 3)
-    paths = [predict(module, data, Point(), size, CPU) for size in (1, 7, 1000)]
+    paths = [predict(module, data, Point(), CPU, size) for size in (1, 7, 1000)]
     assert paths[0].shape == (len(data), 3, 1)
     np.testing.assert_allclose(paths[1], paths[0], atol=1e-6)
     np.testing.assert_allclose(paths[2], paths[0], atol=1e-6)

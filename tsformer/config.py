@@ -41,15 +41,17 @@ class TrainConfig(Config):
     max_steps: int | None = Field(
         None, ge=1, flag="--max-steps", description=f"optimiser steps at most (default: {DEFAULT_STEPS}, or the epochs)"
     )
-    batch_size: int = Field(64, ge=1, description="windows in one step")
+    batch_size: int | None = Field(
+        None, ge=1, description="windows in one step (default: 64, or a quarter of all where there are fewer than 256)"
+    )
     lr: float = Field(1e-3, gt=0, flag="--lr", description="highest learning rate of AdamW")
     weight_decay: float = Field(0.01, ge=0, description="weight decay of AdamW")
     warmup: int = Field(50, ge=1, description="steps of linear warm-up, at most a tenth of all; a cosine follows")
     clip: float = Field(1.0, gt=0, description="largest norm of the gradient")
     loss: Literal["mse", "mae", "huber"] = Field("mse", description="what is minimised, on transformed values")
-    eval_every: int = Field(50, ge=1, description="steps between two evaluations on the validation part")
-    eval_windows: int = Field(1024, ge=1, description="validation windows at most, evenly spaced")
-    patience: int = Field(6, ge=1, description="evaluations without improvement before training stops early")
+    eval_every: int = Field(20, ge=1, description="steps between two evaluations on the validation part")
+    eval_windows: int = Field(512, ge=1, description="validation windows at most, evenly spaced")
+    patience: int = Field(10, ge=1, description="evaluations without improvement before training stops early")
     truth_start: float = Field(
         1.0, ge=0, le=1, description="probability that the decoder is fed the truth at the first step (1: always)"
     )
@@ -61,9 +63,13 @@ class TrainConfig(Config):
         "auto", flag="--device", pattern=r"^(auto|cpu|cuda(:\d+)?|mps)$", description="auto, cpu, cuda, cuda:1 or mps"
     )
 
+    def batch_for(self, windows: int) -> int:
+        """Windows in one step: few windows make several batches all the same, whose noise curbs overfitting."""
+        return self.batch_size or max(1, min(64, windows // 4))
+
     def steps_for(self, windows: int) -> int:
         """Optimiser steps of a whole run over that many training windows."""
-        by_epochs = None if self.epochs is None else self.epochs * -(-windows // self.batch_size)
+        by_epochs = None if self.epochs is None else self.epochs * -(-windows // self.batch_for(windows))
         limits = [limit for limit in (by_epochs, self.max_steps) if limit is not None]
         return min(limits, default=DEFAULT_STEPS)
 

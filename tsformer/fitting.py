@@ -318,7 +318,7 @@ def fit(
 def backcast(fitted: Fitted, prepared: Prepared, device: torch.device) -> np.ndarray:
     """Forecasts of all test windows in the user's units, float64 `[windows, horizon, targets]`."""
     test = prepared.test
-    path = predict(fitted.module, test, output_of(fitted.problem), fitted.settings.train.batch_size, device)
+    path = predict(fitted.module, test, output_of(fitted.problem), device)
     return fitted.chain.inverse(path, prepared.data, test.series.numpy(), test.origins.numpy())
 
 

@@ -76,7 +76,7 @@ def forecast(fitted: Fitted, panel: Panel, horizon: int | None = None) -> Foreca
         future=False,
     )
     device = next((p.device for p in module.parameters()), torch.device("cpu"))
-    path = predict(module, windows, output_of(problem), fitted.settings.train.batch_size, device)
+    path = predict(module, windows, output_of(problem), device)
     values = fitted.chain.inverse(path[:, :horizon], data, series, data.offsets[1:])
     if not np.isfinite(values).all():
         bad = panel.ids[int(np.argwhere(~np.isfinite(values))[0][0])]

@@ -29,7 +29,7 @@ class TransformerConfig(Config):
     decoder_layers: int = Field(2, ge=1, description="layers that look at the future")
     d_ff: int = Field(256, gt=0, description="width of the feed-forward networks")
     dropout: float = Field(0.0, ge=0, lt=1, description="share of activations dropped in training")
-    norm_first: bool = Field(True, description="normalise before each sub-layer (Pre-LN) rather than after (Post-LN)")
+    norm_first: bool = Field(False, description="normalise before each sub-layer (Pre-LN) rather than after (Post-LN)")
     decoder: Literal["autoregressive", "direct"] = Field(
         "direct",
         description="predict step by step, feeding back each value, or all steps at once from learned queries",

@@ -126,7 +126,7 @@ def progress_bar(*, quiet: bool) -> Iterator[Callable[[Progress], None]]:
         def update(progress: Progress) -> None:
             task_speed = bar.tasks[0].finished_speed or bar.tasks[0].speed
             speed = f" {task_speed:.1f} steps/s" if task_speed else ""
-            losses = f"loss {progress.loss:.4g} best {progress.best:.4g}{speed}"
+            losses = f"loss {progress.loss:.4g} best {progress.best:.4g} lr {progress.learning_rate:.1e}{speed}"
             bar.update(task, completed=progress.step, total=progress.steps, losses=losses)
 
         yield update

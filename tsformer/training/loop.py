@@ -19,6 +19,9 @@ from tsformer.errors import DivergedError
 from tsformer.nn.outputs import Output
 from tsformer.training.schedules import cosine_with_warmup, linear_truth
 
+PREDICTED_AT_ONCE = 256
+"""Windows in one batch where no gradients are kept."""
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -74,7 +77,7 @@ def train(
     Returns:
         How it went. A loss that is not finite ends the training too; the history then carries the error.
     """
-    steps = config.steps_for(len(windows))
+    size, steps = config.batch_for(len(windows)), config.steps_for(len(windows))
     warmup = min(config.warmup, max(1, steps // 10))
     every = min(config.eval_every, steps)
     optimizer = _adamw(module, config)
@@ -92,7 +95,7 @@ def train(
                 break
             if len(order) == 0:
                 order = generator.permutation(len(windows))
-            index, order = order[: config.batch_size], order[config.batch_size :]
+            index, order = order[:size], order[size:]
             batch = windows.batch(torch.from_numpy(index)).to(device)
 
             rate = config.lr * cosine_with_warmup(step, steps, warmup)
@@ -111,7 +114,7 @@ def train(
 
             if history.steps % every and history.steps != steps:
                 continue
-            validation_loss = evaluate(module, validation, output, config.batch_size, device)
+            validation_loss = evaluate(module, validation, output, device)
             record = {
                 "step": history.steps,
                 "train_loss": sum(losses) / len(losses),
@@ -140,7 +143,9 @@ def train(
     return history
 
 
-def evaluate(module: nn.Module, windows: Windows, output: Output, size: int, device: torch.device) -> float:
+def evaluate(
+    module: nn.Module, windows: Windows, output: Output, device: torch.device, size: int = PREDICTED_AT_ONCE
+) -> float:
     """Free-running loss over all windows, whatever the batch size.
 
     Raises:
@@ -158,7 +163,9 @@ def evaluate(module: nn.Module, windows: Windows, output: Output, size: int, dev
     return mean
 
 
-def predict(module: nn.Module, windows: Windows, output: Output, size: int, device: torch.device) -> np.ndarray:
+def predict(
+    module: nn.Module, windows: Windows, output: Output, device: torch.device, size: int = PREDICTED_AT_ONCE
+) -> np.ndarray:
     """Free-running point forecasts of all windows, float64 `[windows, horizon, targets]`, on the windows' scale."""
     module.eval()
     with torch.inference_mode():
