@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from tsformer import fitting
+from tsformer import fitting, preparation
 from tsformer import run as runs
 from tsformer.config import Layer, resolve
 from tsformer.errors import PluginError, ResourceError, RunError, UsageError
@@ -20,7 +20,7 @@ SMALL = {"model": {"name": "tcn_transformer", "d_model": "16", "d_ff": "32"}, "t
 
 def fit_small(folder, **values):
     settings = resolve([Layer({**SMALL, "data": {"name": "sine", "points": "400", "noise": "0.1"}, **values})])
-    panel = fitting.load_data(settings.data)
+    panel = preparation.load_data(settings.data)
     writer = runs.Writer.create(folder)
     result = fitting.fit(settings, panel, on_start=writer.start, on_evaluation=writer.log)
     writer.finish(result.fitted, result.summary())

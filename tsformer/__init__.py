@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from tsformer.data.windows import Batch as Batch
     from tsformer.estimators import Forecaster as Forecaster
     from tsformer.estimators import load as load
-    from tsformer.fitting import read as read
     from tsformer.plugin import Config as Config
     from tsformer.plugin import DataPlugin as DataPlugin
     from tsformer.plugin import Field as Field
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from tsformer.plugin import Problem as Problem
     from tsformer.plugin import Task as Task
     from tsformer.plugin import TransformPlugin as TransformPlugin
+    from tsformer.preparation import read as read
     from tsformer.registry import register as register
 
 __version__ = "0.1.0"
@@ -35,7 +35,7 @@ _HOMES = {
     "Task": "tsformer.plugin",
     "TransformPlugin": "tsformer.plugin",
     "load": "tsformer.estimators",
-    "read": "tsformer.fitting",
+    "read": "tsformer.preparation",
     "register": "tsformer.registry",
 }
 

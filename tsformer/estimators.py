@@ -10,7 +10,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from tsformer import fitting
+from tsformer import fitting, preparation
 from tsformer import run as runs
 from tsformer.config import Layer, Settings, resolve
 from tsformer.data.frames import panel_from_frame, panel_with_schema
@@ -110,7 +110,7 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         if isinstance(data, pd.DataFrame):
             panel = panel_with_schema(data, self.fitted_.schema)
         elif data is None:
-            panel = self._rows if self._rows is not None else fitting.load_data(self.fitted_.settings.data)
+            panel = self._rows if self._rows is not None else preparation.load_data(self.fitted_.settings.data)
         else:
             panel = data
         return forecast(self.fitted_, panel, horizon).to_frame()

@@ -29,8 +29,9 @@ import tsformer
 from tsformer.config import Layer, Settings, resolve
 from tsformer.data.panel import Schema
 from tsformer.errors import PluginError, ResourceError, RunError, TsformerError, UsageError
-from tsformer.fitting import Fitted, build_chain, build_module
+from tsformer.fitting import Fitted, build_module
 from tsformer.plugin import Problem
+from tsformer.preparation import build_chain
 
 FORMAT = 1  # of what this version writes, and the newest that it reads
 MANIFEST, CONFIG, TRANSFORMS, WEIGHTS, METRICS = (

@@ -98,13 +98,13 @@ def fit(
 def _run(*, layers: Sequence[Layer], out: Path | None, plot: Path | None, as_json: bool, quiet: bool) -> None:
     settings = resolve(layers)
     # torch only from here on: what is wrong with the options is said at once
-    from tsformer import fitting
+    from tsformer import fitting, preparation
     from tsformer.report import plots
     from tsformer.run import Writer, new_folder
 
     if plot is not None:
         plots.require(plot)
-    panel = fitting.load_data(settings.data)
+    panel = preparation.load_data(settings.data)
     for note in panel.notes:
         say(f"note: {note}", quiet=quiet)
     writer: list[Writer] = []

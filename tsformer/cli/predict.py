@@ -30,7 +30,7 @@ def predict(
 ) -> None:
     """Forecast what follows the last row of the input, in its own units and with the dates that come next."""
     with guarded(as_json=json):
-        from tsformer import fitting
+        from tsformer import fitting, preparation
         from tsformer import run as runs
         from tsformer.data.frames import write_table
         from tsformer.forecast import forecast
@@ -41,7 +41,7 @@ def predict(
         folder = runs.find(run)
         fitted, _ = runs.load(folder)
         fitted.module.to(fitting.device_of(device))
-        panel = fitting.read_rows(fitted.settings, input, fitted.schema)
+        panel = preparation.read_rows(fitted.settings, input, fitted.schema)
         for note in panel.notes:
             say(f"note: {note}", quiet=quiet)
         made = forecast(fitted, panel, horizon)

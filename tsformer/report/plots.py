@@ -37,7 +37,7 @@ def require(file: Path) -> None:
 
 def plot_test(result: Result, file: Path) -> None:
     """The last test window of each target: what the model saw, what came, what it said."""
-    from tsformer.fitting import origin_rows
+    from tsformer.preparation import origin_rows
 
     prepared = result.prepared
     problem, panel = prepared.problem, prepared.panel

@@ -1,0 +1,162 @@
+"""From a data source to windows: read, choose the window, split, fit the transforms, cut."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tsformer import registry
+from tsformer.config import Chosen, Settings, WindowConfig, validate_options
+from tsformer.data.frames import read_panel
+from tsformer.data.frequency import season_of
+from tsformer.data.panel import Panel, Schema
+from tsformer.data.split import Split, split_by_time
+from tsformer.data.transforms import Chain, Step, Transformed
+from tsformer.data.windows import Windows, cut_windows
+from tsformer.errors import DataError, PluginError, UsageError
+from tsformer.plugin import Problem, State, Task
+from tsformer.registry import Kind
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A panel, split, transformed and cut into windows."""
+
+    panel: Panel
+    split: Split
+    chain: Chain
+    data: Transformed
+    problem: Problem
+    train: Windows
+    validation: Windows
+    test: Windows
+
+
+def read(name: str, **options: Any) -> Panel:
+    """Load data by a data plugin's name: `read("csv", path="air_passengers")`.
+
+    Raises:
+        PluginError: unknown plugin.
+        UsageError: options that it does not take.
+        DataError: data that cannot be taken.
+    """
+    plugin = registry.get(Kind.DATA, name)
+    return load_data(Chosen(Kind.DATA, name, plugin, validate_options(plugin.config, "data", options)))
+
+
+def load_data(data: Chosen | None) -> Panel:
+    """The panel of a data plugin, with the windows that it recommends.
+
+    Raises:
+        UsageError: None, as in a run that was fitted on rows from Python.
+        DataError: data that cannot be taken.
+    """
+    if data is None:
+        raise UsageError("this run was fitted on rows from Python; give rows to predict from (--input)")
+    panel: Panel = data.plugin.load(data.config)
+    if not isinstance(panel, Panel):
+        raise PluginError(f"data '{data.name}' ({data.origin}) returned {type(panel).__name__}, not a Panel")
+    if not np.isfinite(panel.values).all():
+        raise DataError(f"data '{data.name}' ({data.origin}) returned values that are not finite")
+    return replace(panel, defaults=data.plugin.defaults(panel)) if data.plugin.defaults else panel
+
+
+def read_rows(settings: Settings, source: str | None, schema: Schema) -> Panel:
+    """New rows in the columns of a schema: from a file or "-" (stdin), or the run's own data when None.
+
+    Raises:
+        DataError: rows that cannot be taken.
+    """
+    if source is None:
+        return load_data(settings.data)
+    if settings.data is not None and settings.data.plugin.read is not None:
+        panel: Panel = settings.data.plugin.read(settings.data.config, source, schema)
+        return panel
+    return read_panel(source, schema)
+
+
+def complete_window(window: WindowConfig, panel: Panel) -> WindowConfig:
+    """Fill in what the user left open: from the data plugin, else from the frequency and the number of rows."""
+    defaults, rows = panel.defaults, int(panel.lengths.min())
+    season = window.season or defaults.season or season_of(panel.schema.frequency)
+    horizon = window.horizon or defaults.horizon
+    if horizon is None:
+        horizon = max(1, min(season if 1 < season <= 24 else 12, rows // 10))
+    lookback = window.lookback or defaults.lookback
+    if lookback is None:
+        # at least half of the training rows stay targets
+        lookback = max(1, min(max(2 * season, 2 * horizon, 24), rows * 7 // 20 - horizon))
+    stride = window.stride or defaults.stride or 1
+    return WindowConfig(lookback=lookback, horizon=horizon, season=season, stride=stride)
+
+
+def prepare(settings: Settings, panel: Panel) -> Prepared:
+    """Split, fit the transforms on training rows, cut windows.
+
+    Args:
+        settings: with a complete window.
+
+    Raises:
+        DataError: too few rows, or values outside a transform's domain.
+    """
+    window = settings.window
+    lookback, horizon, season = window.lookback, window.horizon, window.season
+    if lookback is None or horizon is None or season is None:
+        raise UsageError("the window is not complete; see complete_window")
+    targets = len(panel.schema.targets)
+    chain = build_chain(settings, panel.schema)
+    split = split_by_time(panel.lengths, horizon, lookback + chain.lost, panel.ids)
+    chain.fit(panel, split.train)
+    data = chain.forward(panel)
+    tensor = data.tensor()
+
+    def windows(first: np.ndarray, stop: np.ndarray, stride: int = 1) -> Windows:
+        return cut_windows(
+            tensor,
+            data.offsets,
+            first - chain.lost,
+            stop - chain.lost,
+            lookback=lookback,
+            horizon=horizon,
+            targets=targets,
+            stride=stride,
+        )
+
+    problem = Problem(
+        task=Task.FORECAST,
+        lookback=lookback,
+        horizon=horizon,
+        targets=targets,
+        past_covariates=len(panel.schema.past_covariates),
+        future_covariates=len(panel.schema.future_covariates),
+        season=season,
+    )
+    first = np.full_like(split.train, lookback + chain.lost)
+    return Prepared(
+        panel=panel,
+        split=split,
+        chain=chain,
+        data=data,
+        problem=problem,
+        train=windows(first, split.train, window.stride or 1),
+        validation=windows(split.train, split.validation),
+        test=windows(split.validation, split.lengths),
+    )
+
+
+def build_chain(settings: Settings, schema: Schema, states: Mapping[str, list[State]] | None = None) -> Chain:
+    """The chain of transforms: those named act on the targets, the scaler on every column."""
+    steps = [(chosen, (0, len(schema.targets))) for chosen in settings.transforms]
+    if settings.scale is not None:
+        steps.append((settings.scale, (0, len(schema.columns))))
+    return Chain([Step(c.name, c.plugin.build(c.config), columns) for c, columns in steps], states)
+
+
+def origin_rows(prepared: Prepared) -> np.ndarray:
+    """Row in `panel.values` of the first predicted step of each test window, int64 `[windows]`."""
+    series = prepared.test.series.numpy()
+    within = prepared.test.origins.numpy() - prepared.data.offsets[series]
+    return np.asarray(prepared.panel.offsets[series] + within + prepared.chain.lost)
