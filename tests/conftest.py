@@ -1,18 +1,19 @@
 """Panels that tests make, and a folder of their own to run in."""
 
 import os
-from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch: models here are small, waiting for threads is not
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import settings
 
 from tsformer import registry
 from tsformer.data.panel import Panel, Schema
 
-ROOT = Path(__file__).parent.parent
+settings.register_profile("patient", deadline=None)  # a busy machine is no fault of the code
+settings.load_profile("patient")
 
 
 @pytest.fixture

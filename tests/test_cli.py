@@ -305,6 +305,13 @@ def test_help_imports_nothing_heavy(words):
         (["fit", "--model", "transformer", "--data", "sine", "--plot", "x.txt"], 2, "must end in"),
         (["predict"], 4, "no complete run"),
         (["predict", "runs/none"], 4, "no run folder 'runs/none'"),
+        (["predict", "~nobody-here/x"], 4, "no run folder"),
+        (["predict", "x" * 5000], 4, "no run folder"),
+        (["fit", "--config", "~nobody-here/x"], 2, "no configuration file"),
+        (["fit", "--config", "x" * 5000], 2, "cannot be read"),
+        (["fit", "--model", "transformer", "--data", "sine", "--horizon", "1" + "0" * 30], 2, "--window.horizon"),
+        (["fit", "--model", "transformer", "--data", "sine", "--model.d-model", "1" + "0" * 12], 2, "--model.d-model"),
+        (["fit", "--model", "transformer", "--data", "sine", "--device", "tpu"], 2, "--train.device"),
         (["plugins", "show", "csw"], 5, "did you mean 'csv'"),
         (["fitt"], 2, "fit"),
     ],
@@ -345,11 +352,128 @@ def test_divergence_is_exit_6(tsformer):
     assert "--train.lr" in err.strip().splitlines()[-1]
 
 
-def test_a_fault_in_somebodys_plugin_is_one_line(tsformer):
-    Path("odd.py").write_text(LOCAL.replace("past = torch", "raise KeyError('boom')\n        past = torch"))
-    code, _, err = tsformer("fit", "--plugin", "odd.py", "--model", "odd", "--data", "sine", "--quiet")
+FAULTS = {
+    "raises": ("past = torch", "raise KeyError('boom')\n        past = torch", "KeyError: 'boom' (odd.py, line 17)"),
+    "one step": ("return self.net(past)", "return self.net(past)[:, :1]", "(2, 1, 1, 1), not (2, 30, 1, 1)"),
+    "no outputs": ("targets, 1)", "targets)", "(2, 30, 1), not (2, 30, 1, 1)"),
+    "nothing": ("return self.net", "self.net", "NoneType"),
+    "not finite": ("return self.net", "return torch.nan * self.net", "not finite"),
+    "exits": ("past = torch", "raise SystemExit(0)\n        past = torch", "SystemExit"),
+    "cannot be saved": (
+        "    def forward",
+        "    def get_extra_state(self):\n        return {}\n\n    def forward",
+        "state",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_model_that_breaks_its_contract_is_named_before_anything_is_written(tsformer, fault):
+    old, new, said = FAULTS[fault]
+    text = LOCAL.replace(old, new)
+    if fault == "one step":
+        text = text.replace("[:, :1].view(-1, self.problem.horizon, self.problem.targets, 1)", "[:, :1, None, None]")
+    Path("odd.py").write_text(text)
+    code, out, err = tsformer("fit", "--plugin", "odd.py", "--model", "odd", "--data", "sine", "--quiet")
+    assert (code, out) == (5, ""), err
+    assert "model 'odd' (file odd.py)" in one_line(err)
+    assert said in one_line(err)
+    assert not Path("runs").exists()
+
+
+def test_a_fault_after_the_first_step_names_the_place(tsformer):
+    late = "self.n = getattr(self, 'n', 0) + 1\n        1 / (self.n < 5)\n        past = torch"
+    Path("late.py").write_text(LOCAL.replace("past = torch", late))
+    code, _, err = tsformer("fit", "--plugin", "late.py", "--model", "late", "--data", "sine", "--quiet")
     assert code == 1
-    assert "KeyError" in one_line(err)
+    assert "ZeroDivisionError: division by zero (late.py, line 18)" in one_line(err)
+
+
+def test_what_a_plugin_prints_does_not_reach_stdout(tsformer):
+    Path("loud.py").write_text("print('import')\n" + LOCAL.replace("past = torch", "print('go')\n        past = torch"))
+    words = ("--plugin", "loud.py", "--model", "loud", "--data", "sine", "--max-steps", "2", "--json")
+    code, out, err = tsformer("fit", *words)
+    assert code == 0, err
+    json.loads(out)
+    assert "import" in err
+    assert json.loads(tsformer("predict", "--plugin", "loud.py", "--json")[1])["horizon"] == 30
+    assert json.loads(tsformer("plugins", "list", "--plugin", "loud.py", "--json")[1])["plugins"]
+
+
+@pytest.mark.parametrize("flag", ["--out", "--lr", "--model", "--help"])
+def test_a_flag_that_is_taken_is_refused(tsformer, flag):
+    Path("taken.py").write_text(LOCAL.replace("--width", flag))
+    code, _, err = tsformer("fit", "--plugin", "taken.py", "--model", "taken", "--data", "sine")
+    assert code == 5
+    assert flag in one_line(err)
+
+
+def test_a_model_that_cannot_be_saved_leaves_its_score_only(tsformer):
+    Path("brief.py").write_text(LOCAL.replace("example=Options()", "example=Options(), persistent=False"))
+    words = ("--plugin", "brief.py", "--model", "brief", "--data", "sine", "--max-steps", "2")
+    code, out, _ = tsformer("fit", *words)
+    assert code == 0
+    assert not (Path(out.strip()) / "model.safetensors").exists()
+    code, _, err = tsformer("predict", "--plugin", "brief.py")
+    assert code == 4
+    assert "cannot be saved" in one_line(err)
+
+
+def test_the_data_of_a_run_are_found_from_any_folder_and_read_by_name(tsformer, monkeypatch):
+    steps = np.arange(120)
+    table = pd.DataFrame(
+        {"ds": pd.date_range("2024-01-01", periods=120), "a": 100 + steps % 7, "b": -1.0 * (steps % 5)}
+    )
+    table.to_csv("d.csv", index=False)
+    words = ("--path", "d.csv", "--horizon", "5", "--lookback", "14", *FAST)
+    code, out, err = tsformer("fit", "--model", "transformer", "--data", "csv", *words)
+    assert code == 0, err
+    for word in ("2 targets (a, b)", "a: transformer", "b: last_value", "all 2: transformer"):
+        assert word in err
+    run = Path(out.strip()).resolve()
+    before = tsformer("predict", run)[1]
+    table[["ds", "b", "a"]].assign(c=1.0).to_csv("d.csv", index=False)
+    Path("elsewhere").mkdir()
+    monkeypatch.chdir("elsewhere")
+    code, out, err = tsformer("predict", run)
+    assert (code, out) == (0, before), err
+    table.rename(columns={"b": "bb"}).to_csv("../d.csv", index=False)
+    code, _, err = tsformer("predict", run)
+    assert code == 3
+    assert "'b'" in one_line(err)
+    table.assign(ds=pd.date_range("2024-01-01", periods=120, freq="h")).to_csv("../d.csv", index=False)
+    code, _, err = tsformer("predict", run)
+    assert code == 3
+    assert "frequency h" in one_line(err)
+    Path("../d.csv").unlink()
+    code, _, err = tsformer("predict", run)
+    assert code == 3
+    assert "--input" in one_line(err)
+
+
+def test_a_picture_that_cannot_be_drawn_costs_nothing_else(tsformer, monkeypatch):
+    from tsformer.report import plots
+
+    def fail(result, file):
+        raise ValueError("no ink")
+
+    monkeypatch.setattr(plots, "plot_test", fail)
+    code, out, err = tsformer("fit", "--model", "transformer", "--data", "sine", *FAST)
+    assert code == 0
+    assert Path(out.strip(), "manifest.json").exists()
+    assert "warning: no picture" in err
+    assert "no ink" in err
+
+
+def test_stdout_that_takes_nothing(tsformer):
+    fit_air(tsformer)
+    for redirection, code in ((">/dev/full", "7"), (">&-", "7")):
+        shell = f"{sys.executable} -m tsformer predict {redirection}; echo $? >&2"
+        done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False)
+        *lines, got = done.stderr.strip().splitlines()
+        assert got == code, done.stderr
+        assert len([line for line in lines if line.startswith("error:")]) == 1, done.stderr
+        assert "Traceback" not in done.stderr
 
 
 def start(*words):

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tsformer import registry
 from tsformer.config import Layer, TrainConfig, read_file, resolve
 from tsformer.errors import PluginError, UsageError
 
@@ -117,9 +118,13 @@ def test_a_toml_file(tmp_path):
     [
         ("[modle]\nname='x'", r"unknown section \[modle\].*did you mean 'model'"),
         ("[model", "cannot be read"),
+        ("[model]\nname = 3", "needs the name of a plugin"),
+        ("[[transform]]\nk = 3", "needs the name of a plugin"),
+        ("x = " + "[" * 100_000, "cannot be read"),
+        ("[window]\nhorizon = 1e30", "--window.horizon|window.horizon in"),
         ("model = 3", "must be a table"),
         ("train = 'x'", "must be a table"),
-        ("[[transform]]\nname = 3", "unknown transform '3'"),
+        ("[[transform]]\nname = 3", "needs the name of a plugin"),
     ],
 )
 def test_a_faulty_file(tmp_path, text, said):
@@ -127,6 +132,43 @@ def test_a_faulty_file(tmp_path, text, said):
     file.write_text(text)
     with pytest.raises((UsageError, PluginError), match=said):
         resolve([read_file(str(file)), layer()])
+
+
+def test_a_file_may_leave_the_name_to_a_flag(tmp_path):
+    file = tmp_path / "run.toml"
+    file.write_text("[model]\nd_model = 32\n")
+    assert resolve([read_file(str(file)), layer()]).model.config.d_model == 32
+
+
+OPTIONED = """
+from tsformer import Config, Field, TransformPlugin
+
+class Options(Config):
+    k: float = Field(1.0, description="a factor")
+
+class Times:
+    pointwise, lost_rows = True, 0
+    def __init__(self, config): self.k = config.k
+    def fit(self, rows): return {}
+    def forward(self, values, state): return values * self.k
+    def inverse(self, path, state, anchor): return path / self.k
+
+plugin = TransformPlugin(config=Options, build=Times, example=Options())
+"""
+
+
+def test_options_of_transforms_go_by_name_and_occurrence(tmp_path, own_registry):
+    (tmp_path / "times.py").write_text(OPTIONED)
+    registry.load_file(tmp_path / "times.py")
+    listed = layer("f", transform=[{"name": "times", "k": 2}, "log", {"name": "times", "k": 3}])
+    assert [c.config.k for c in resolve([listed]).transforms if c.name == "times"] == [2, 3]
+    flags = Layer({"transform": ["log", "times"], "transform_options": {"times": {"k": "5"}}})
+    assert resolve([listed, Layer({"transform": ["log", "times"]})]).transforms[1].config.k == 2
+    assert resolve([listed, flags]).transforms[1].config.k == 5
+    scaled = resolve([layer(scale={"name": "times", "k": 7}), Layer({"transform_options": {"times": {"k": "8"}}})])
+    assert scaled.scale.config.k == 8
+    with pytest.raises(UsageError, match=r"--transform\.times\.k: input should be a valid number"):
+        resolve([layer(scale={"name": "times"}), Layer({"transform_options": {"times": {"k": "x"}}})])
 
 
 def test_a_missing_file():

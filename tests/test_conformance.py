@@ -75,9 +75,46 @@ class SeesTheTruth(Good):
         return prediction
 
 
+class SeesTheTruthAtTimes(Good):
+    """As above, but only where both true and own values are fed."""
+
+    def forward(self, batch, truth=0.0):
+        prediction = super().forward(batch, truth)
+        if 0 < truth < 1 and batch.future is not None:
+            prediction = prediction + 0.1 * batch.future[..., None]
+        return prediction
+
+
+class SeesTheTruthInTraining(Good):
+    def forward(self, batch, truth=0.0):
+        prediction = super().forward(batch, truth)
+        if self.training and torch.is_grad_enabled() and 0 < truth < 1 and batch.future is not None:
+            prediction = prediction + 0.1 * batch.future[..., None]
+        return prediction
+
+
 class IgnoresTheMask(Good):
     def clean(self, batch):
         return torch.nan_to_num(batch.past)  # does away with NaN, but not with a number behind the mask
+
+
+class NeedsAValue(Good):
+    """Divides by the number of real values, which may be none."""
+
+    def forward(self, batch, truth=0.0):
+        mean = self.clean(batch).sum((1, 2)) / batch.past_mask.sum((1, 2))
+        return super().forward(batch, truth) + mean[:, None, None, None]
+
+
+class HidesNaNTooLate(Good):
+    """A masked value is multiplied first and thrown away afterwards: the gradient of the weight is 0 * NaN."""
+
+    def __init__(self, options, problem):
+        super().__init__(options, problem)
+        self.gain = nn.Parameter(torch.ones(()))
+
+    def clean(self, batch):
+        return torch.where(batch.past_mask, self.gain * batch.past, 0.0)
 
 
 class LooksAtItsNeighbours(Good):
@@ -90,6 +127,15 @@ class LosesAGradient(Good):
     def predict(self, past):
         hidden = torch.nn.functional.linear(past.flatten(1), self.hidden.weight, self.hidden.bias.detach())
         return self.head(torch.tanh(hidden)).view(-1, self.problem.horizon, self.problem.targets, 1)
+
+
+class HasADeadParameter(Good):
+    def __init__(self, options, problem):
+        super().__init__(options, problem)
+        self.dead = nn.Parameter(torch.ones(3))
+
+    def predict(self, past):
+        return super().predict(past) + 0.0 * self.dead.sum()
 
 
 class CannotLearn(Good):
@@ -114,30 +160,91 @@ class SeedsTheWorld(Good):
         np.random.seed(0)  # noqa: NPY002
 
 
-BAD = {
-    "check_shapes": WrongShape,
-    "check_causality": SeesTheTruth,
-    "check_mask_invariance": IgnoresTheMask,
-    "check_batch_invariance": LooksAtItsNeighbours,
-    "check_gradients": LosesAGradient,
-    "check_overfits_one_batch": CannotLearn,
-    "check_save_and_load": ForgetsItsState,
-    "check_leaves_rng_alone": SeedsTheWorld,
-}
+class SeedsTorch(Good):
+    """With the seed that anybody would take."""
+
+    def __init__(self, options, problem):
+        torch.manual_seed(0)
+        super().__init__(options, problem)
+
+
+class SeedsTorchInTraining(Good):
+    def forward(self, batch, truth=0.0):
+        if self.training:
+            torch.manual_seed(0)
+        return super().forward(batch, truth)
+
+
+BAD = [
+    ("check_shapes", WrongShape),
+    ("check_causality", SeesTheTruth),
+    ("check_causality", SeesTheTruthAtTimes),
+    ("check_causality", SeesTheTruthInTraining),
+    ("check_mask_invariance", IgnoresTheMask),
+    ("check_mask_invariance", NeedsAValue),
+    ("check_mask_invariance", HidesNaNTooLate),
+    ("check_batch_invariance", LooksAtItsNeighbours),
+    ("check_gradients", LosesAGradient),
+    ("check_gradients", HasADeadParameter),
+    ("check_overfits_one_batch", CannotLearn),
+    ("check_save_and_load", ForgetsItsState),
+    ("check_leaves_rng_alone", SeedsTheWorld),
+    ("check_leaves_rng_alone", SeedsTorch),
+    ("check_leaves_rng_alone", SeedsTorchInTraining),
+]
 
 
 def test_every_check_has_a_bad_plugin():
-    assert set(BAD) == {check.__name__ for check in MODEL_CHECKS}
+    assert {check for check, _ in BAD} == {check.__name__ for check in MODEL_CHECKS}
 
 
 def test_the_good_plugin_passes():
     assert check_model(ModelPlugin(config=Options, build=Good, example=Options())) == {}
 
 
-@pytest.mark.parametrize("check", BAD)
-def test_a_bad_plugin_fails_exactly_one_check(check):
-    failed = check_model(ModelPlugin(config=Options, build=BAD[check], example=Options()))
+@pytest.mark.parametrize(("check", "bad"), BAD, ids=lambda value: getattr(value, "__name__", value))
+def test_a_bad_plugin_fails_exactly_one_check(check, bad):
+    failed = check_model(ModelPlugin(config=Options, build=bad, example=Options()))
     assert list(failed) == [check], failed
+
+
+class StartsAtZero(Good):
+    """A head of zeros, below which all gradients are zero until the first step."""
+
+    def __init__(self, options, problem):
+        super().__init__(options, problem)
+        nn.init.zeros_(self.head.weight)
+
+
+class HasADefault(Good):
+    """A parameter that takes part for windows without a past only."""
+
+    def __init__(self, options, problem):
+        super().__init__(options, problem)
+        self.default = nn.Parameter(torch.zeros(()))
+
+    def forward(self, batch, truth=0.0):
+        some = batch.past_mask.any(2).any(1)[:, None, None, None]
+        return torch.where(some, super().forward(batch, truth), self.default)
+
+
+class SeedsAForkOfItsOwn(Good):
+    """Draws as it likes and leaves the caller's generator alone."""
+
+    def __init__(self, options, problem):
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            super().__init__(options, problem)
+
+
+class DropsOut(Good):
+    def predict(self, past):
+        return super().predict(nn.functional.dropout(past, 0.05, self.training))
+
+
+@pytest.mark.parametrize("good", [StartsAtZero, HasADefault, SeedsAForkOfItsOwn, DropsOut])
+def test_a_plugin_that_is_odd_but_right_passes(good):
+    assert check_model(ModelPlugin(config=Options, build=good, example=Options())) == {}
 
 
 def test_a_model_without_parameters_is_a_model():

@@ -55,7 +55,7 @@ def test_readme_python(like_a_clone):
     assert done.returncode == 0, done.stderr
     assert "seasonal_naive" in done.stdout
     assert "1961-12-01" in done.stdout
-    assert Path("runs/air/manifest.json").is_file()
+    assert Path("air_run/manifest.json").is_file()
 
 
 def test_readme_names_every_plugin():

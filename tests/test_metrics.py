@@ -49,7 +49,7 @@ def test_undefined_is_none_and_counted(make_panel):
     truth = np.ones((3, 2, 1))
     result = score(truth + 1, truth, np.arange(3), scale, ["y"])
     assert result.overall["mase"] == pytest.approx(1 / 8)
-    assert result.mase_undefined == 2
+    assert result.without_mase == ("y",)
     alone = score(truth[:1] + 1, truth[:1], np.array([0]), scale, ["y"])
     assert alone.overall["mase"] is None
 

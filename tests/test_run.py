@@ -21,7 +21,7 @@ SMALL = {"model": {"name": "tcn_transformer", "d_model": "16", "d_ff": "32"}, "t
 def fit_small(folder, **values):
     settings = resolve([Layer({**SMALL, "data": {"name": "sine", "points": "400", "noise": "0.1"}, **values})])
     panel = preparation.load_data(settings.data)
-    writer = runs.Writer.create(folder)
+    writer = runs.Writer(folder)
     result = fitting.fit(settings, panel, on_start=writer.start, on_evaluation=writer.log)
     writer.finish(result.fitted, result.summary())
     return result, panel
@@ -127,7 +127,7 @@ def rewrite(folder, change):
 
 def test_a_newer_format_is_refused(folder):
     rewrite(folder, lambda config, manifest: manifest.update(min_reader=2, written_by="tsformer 9.9"))
-    with pytest.raises(RunError, match=r"needs a newer tsformer \(it was written by tsformer 9.9"):
+    with pytest.raises(RunError, match=r"needs a newer tsformer \(it was written by 'tsformer 9.9'"):
         runs.load(folder)
 
 
@@ -154,15 +154,55 @@ def test_weights_that_do_not_fit_are_refused(folder):
         runs.load(folder)
 
 
-def test_an_existing_folder_is_not_overwritten(folder):
+def test_an_existing_folder_is_not_overwritten(made, folder):
+    before = (folder / "config.json").read_bytes()
     with pytest.raises(UsageError, match="not an empty folder"):
-        runs.Writer.create(folder)
+        runs.Writer(folder).start(made[1].fitted)
+    assert (folder / "config.json").read_bytes() == before
 
 
-def test_a_place_that_cannot_be_written_to(tmp_path):
+def test_of_two_fits_into_an_empty_folder_one_gets_it(made, tmp_path, monkeypatch):
+    runs.Writer(tmp_path / "run").start(made[1].fitted)
+    monkeypatch.setattr(runs.Path, "iterdir", lambda self: iter(()))  # the second looked before the first wrote
+    with pytest.raises(UsageError, match="not an empty folder"):
+        runs.Writer(tmp_path / "run").start(made[1].fitted)
+
+
+def test_a_place_that_cannot_be_written_to(made, tmp_path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(ResourceError, match="cannot write to"):
-        runs.Writer.create(tmp_path / "file" / "run")
+        runs.Writer(tmp_path / "file" / "run").start(made[1].fitted)
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "value"),
+    [
+        ("problem", "lookback", -1),
+        ("problem", "horizon", "x"),
+        ("problem", "targets", 2),
+        ("problem", "season", 1.5),
+        ("problem", "past_covariates", 10**30),
+        ("schema", "targets", [3]),
+        ("schema", "frequency", [1]),
+        ("settings", "model", {"name": "tcn_transformer", "d_model": 10**9}),
+    ],
+)
+def test_values_of_the_wrong_kind_are_refused(folder, part, name, value):
+    rewrite(folder, lambda config, manifest: config[part].update({name: value}))
+    with pytest.raises(RunError):
+        runs.load(folder)
+
+
+@pytest.mark.parametrize("state", ["x", [], {}, [{}], [[], []], None])
+def test_states_of_the_wrong_kind_are_refused(folder, state):
+    content = json.dumps({"": state}).encode()
+    (folder / "transforms.json").write_bytes(content)
+    rewrite(folder, lambda config, manifest: manifest["files"].update({"transforms.json": runs._fingerprint(content)}))
+    if state == [{}]:  # as many states as transforms, though not what they need: found when it is used
+        runs.load(folder)
+    else:
+        with pytest.raises(RunError):
+            runs.load(folder)
 
 
 def test_the_latest_run_is_the_newest_complete_one(in_tmp, made):
@@ -182,7 +222,7 @@ def test_tied_weights_are_stored_once_and_come_back(tmp_path):
             self.a, self.b = torch.nn.Linear(3, 3), torch.nn.Linear(3, 3)
             self.b.weight = self.a.weight
 
-    stored = runs._untied(Tied().state_dict())
+    stored = fitting.contiguous(Tied())
     assert set(stored) == {"a.weight", "a.bias", "b.bias"}
     import safetensors.torch
 

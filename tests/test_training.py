@@ -1,5 +1,6 @@
 """The loop: best weights on every way out, free-running validation, seeds, schedules, divergence."""
 
+import itertools
 import math
 
 import numpy as np
@@ -162,3 +163,115 @@ def test_cosine_with_warmup_by_hand():
 def test_linear_truth():
     assert [linear_truth(step, 5, 1.0, 0.0) for step in range(5)] == pytest.approx([1, 0.75, 0.5, 0.25, 0])
     assert linear_truth(0, 1, 0.3, 0.3) == 0.3
+
+
+def test_each_step_takes_its_rate_and_a_clipped_gradient(monkeypatch):
+    from tsformer.training import loop
+
+    taken = []
+
+    class Recording(torch.optim.SGD):
+        def step(self):
+            gradients = torch.cat([p.grad.flatten() for group in self.param_groups for p in group["params"]])
+            taken.append((self.param_groups[0]["lr"], float(gradients.norm())))
+            super().step()
+
+    monkeypatch.setattr(loop, "_adamw", lambda module, config: Recording(module.parameters(), lr=config.lr))
+    run(Linear(), max_steps=40, lr=0.01, warmup=3, clip=0.05)
+    assert [rate for rate, _ in taken] == pytest.approx([0.01 * cosine_with_warmup(s, 40, 3) for s in range(40)])
+    assert max(norm for _, norm in taken) <= 0.05 + 1e-6
+    taken.clear()
+    run(Linear(), max_steps=5, clip=100.0)
+    assert max(norm for _, norm in taken) > 0.05
+
+
+def test_weight_decay_shrinks_weights():
+    free, decayed = Linear(), Linear()
+    decayed.load_state_dict(free.state_dict())
+    run(free, weight_decay=0.0)
+    run(decayed, weight_decay=5.0)
+    assert decayed.map.weight.norm() < free.map.weight.norm()
+
+
+def test_every_window_is_seen_once_in_an_epoch_in_an_order_of_its_own(monkeypatch):
+    seen = []
+
+    class Notes(Linear):
+        def forward(self, batch, truth=0.0):
+            if self.training:
+                seen.append(batch.origin.tolist())
+            return super().forward(batch, truth)
+
+    data = windows()
+    run(Notes(), epochs=2, max_steps=None, batch_size=50)
+    size = -(-len(data) // 50)
+    epochs = [list(itertools.chain(*seen[:size])), list(itertools.chain(*seen[size:]))]
+    assert [sorted(epoch) for epoch in epochs] == [data.origins.tolist()] * 2
+    assert epochs[0] != epochs[1] != data.origins.tolist()
+
+
+def test_an_evaluation_tells_the_mean_loss_since_the_last_one():
+    history = run(GetsWorse(good=0), max_steps=20, patience=99, batch_size=1000)  # all windows in each step
+    future = windows().batch().future
+    assert future is not None
+    by_hand = [((step - future) ** 2).mean() for step in range(1, 21)]
+    got = [record["train_loss"] for record in history.evaluations]
+    assert got == pytest.approx([float(sum(by_hand[:10]) / 10), float(sum(by_hand[10:]) / 10)])
+
+
+def test_patience_starts_anew_at_each_improvement():
+    class TwoDips(GetsWorse):
+        def forward(self, batch, truth=0.0):
+            prediction = super().forward(batch, truth)
+            if self.training:
+                self.counter.fill_({10: 5.0, 40: 4.0, 70: 3.0}.get(self.steps, 9.0))
+            return prediction
+
+    history = run(TwoDips(), max_steps=200, patience=4)
+    assert (history.best_step, history.steps) == (70, 110)
+
+
+def test_validation_is_thinned_to_the_windows_asked_for():
+    rows = []
+
+    class Counts(Linear):
+        def forward(self, batch, truth=0.0):
+            if not self.training:
+                rows.append(len(batch.past))
+            return super().forward(batch, truth)
+
+    run(Counts(), max_steps=10, eval_windows=7)
+    assert rows == [7]
+
+
+def test_nothing_can_look_at_the_truth_when_it_is_judged():
+    class Looks(Linear):
+        def forward(self, batch, truth=0.0):
+            if not self.training:
+                assert batch.future is None
+            return super().forward(batch, truth)
+
+    module = Looks()
+    run(module, max_steps=10)
+    predict(module, windows(60), Point(), CPU)
+
+
+def test_masked_values_do_not_make_the_validation_loss_depend_on_the_batch_size(monkeypatch):
+    from dataclasses import replace
+
+    from tsformer.data.windows import Windows
+
+    original = Windows.batch
+
+    def masked(self, index=None):
+        batch = original(self, index)
+        return replace(batch, future_mask=batch.future > 0.3)
+
+    monkeypatch.setattr(Windows, "batch", masked)
+    losses = [evaluate(seeded_linear(), windows(60), Point(), CPU, size) for size in (1, 2, 6, 100)]
+    assert losses == pytest.approx([losses[-1]] * 4)
+
+
+def seeded_linear():
+    torch.manual_seed(0)
+    return Linear()

@@ -59,7 +59,7 @@ def test_70_10_20():
 
 def test_a_short_series_is_named():
     with pytest.raises(DataError, match=r"series 'b' has 20 rows.*need 60.*1 of 2 series"):
-        split_by_time(np.array([500, 20]), 12, 24, ["a", "b"])
+        split_by_time(np.array([500, 20]), 12, 24, 0, ["a", "b"])
 
 
 def test_a_batch_is_the_rows_around_its_origin():

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -12,26 +14,36 @@ from typing import Any, Literal
 import pydantic
 
 from tsformer import registry
-from tsformer.errors import UsageError, did_you_mean
+from tsformer.errors import PluginError, Stopped, TsformerError, UsageError, did_you_mean, in_words, out_of_memory
 from tsformer.plugin import Config, Field
 from tsformer.registry import Kind
 
 DEFAULT_STEPS = 500
+MOST_STEPS = 1_000_000  # of a window
+DEVICES = r"auto|cpu|cuda(:\d{1,3})?|mps"
 
 
 class WindowConfig(Config):
     """The windows cut from each series."""
 
     lookback: int | None = Field(
-        None, ge=1, flag="--lookback", description="steps that the model sees (default: chosen from season and horizon)"
+        None,
+        ge=1,
+        le=MOST_STEPS,
+        flag="--lookback",
+        description="steps that the model sees (default: chosen from season and horizon)",
     )
     horizon: int | None = Field(
-        None, ge=1, flag="--horizon", description="steps to predict (default: chosen from the frequency)"
+        None, ge=1, le=MOST_STEPS, flag="--horizon", description="steps to predict (default: chosen from the frequency)"
     )
     season: int | None = Field(
-        None, ge=1, flag="--season", description="steps in one season (default: from the frequency, else 1)"
+        None,
+        ge=1,
+        le=MOST_STEPS,
+        flag="--season",
+        description="steps in one season (default: from the frequency, else 1)",
     )
-    stride: int | None = Field(None, ge=1, description="steps between two training windows (default: 1)")
+    stride: int | None = Field(None, ge=1, le=MOST_STEPS, description="steps between two training windows (default: 1)")
 
 
 class TrainConfig(Config):
@@ -59,9 +71,7 @@ class TrainConfig(Config):
         1.0, ge=0, le=1, description="the same at the last step; linear in between (scheduled sampling)"
     )
     seed: int = Field(0, ge=0, lt=2**63, flag="--seed", description="same seed, same machine: same forecast")
-    device: str = Field(
-        "auto", flag="--device", pattern=r"^(auto|cpu|cuda(:\d+)?|mps)$", description="auto, cpu, cuda, cuda:1 or mps"
-    )
+    device: str = Field("auto", flag="--device", pattern=f"^({DEVICES})$", description="auto, cpu, cuda, cuda:1 or mps")
 
     def batch_for(self, windows: int) -> int:
         """Windows in one step: few windows make several batches all the same, whose noise curbs overfitting."""
@@ -87,6 +97,21 @@ class Chosen:
     def origin(self) -> str:
         """Where the plugin comes from, in words."""
         return registry.entries(self.kind)[self.name].origin
+
+    def __str__(self) -> str:
+        return f"{self.kind} '{self.name}' ({self.origin})"
+
+    @contextmanager
+    def at_fault(self, doing: str) -> Iterator[None]:
+        """Within this, what goes wrong is the plugin's fault and said so: PluginError with the place in its file."""
+        try:
+            yield
+        except TsformerError:
+            raise
+        except (Exception, SystemExit) as error:
+            if out_of_memory(error) or isinstance(error, Stopped):
+                raise
+            raise PluginError(f"{self} fails in {doing}: {in_words(error)}") from error
 
     def to_json(self) -> dict[str, Any]:
         return {"name": self.name, **self.config.model_dump(mode="json")}
@@ -144,15 +169,15 @@ def read_file(path: str) -> Layer:
     Raises:
         UsageError: missing, not TOML or JSON, or with unknown sections.
     """
-    file = Path(path).expanduser()
-    if file.is_dir():
-        file = file / "config.json"
+    file = Path(os.path.expanduser(path))
     try:
+        if file.is_dir():
+            file = file / "config.json"
         text = file.read_text(encoding="utf-8")
         document = json.loads(text) if file.suffix == ".json" else tomllib.loads(text)
     except FileNotFoundError:
         raise UsageError(f"no configuration file '{file}'") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UsageError(f"configuration file '{file}' cannot be read: {error}") from None
     if isinstance(document, dict) and isinstance(document.get("settings"), dict):
         document = document["settings"]  # the config.json of a run
@@ -166,6 +191,11 @@ def read_file(path: str) -> Layer:
         named = name in ("model", "data", "transform", "scale")
         if not all(isinstance(item, dict) or (named and isinstance(item, str)) for item in items):
             faults.append(f"section '{name}' in {file} must be a table")
+            continue
+        # a flag may name model and data; a transform in a list has only its own name
+        absent = None if name == "transform" else ""
+        if not all(isinstance(item.get("name", absent) if isinstance(item, dict) else item, str) for item in items):
+            faults.append(f"section '{name}' in {file} needs the name of a plugin, a word")
     if faults:
         raise UsageError("\n".join(faults))
     return Layer(document, str(file))
@@ -214,14 +244,15 @@ def resolve(layers: Sequence[Layer], *, needs_data: bool = True) -> Settings:
     chosen_model = choose(Kind.MODEL, model, "model", _options(layers, "model", model))
     chosen_data = choose(Kind.DATA, data, "data", _options(layers, "data", data)) if data is not None else None
     transforms = []
-    for position, name in enumerate(transform_names(layers)):
-        parts = _transform_options(layers, name, position)
+    names = transform_names(layers)
+    for position, name in enumerate(names):
+        parts = _transform_options(layers, name, names[:position].count(name))
         transforms.append(choose(Kind.TRANSFORM, name, f"transform.{name}", parts))
     scale = name_in(layers, "scale") or "standard"
     chosen_scale = None
     if scale != "none" and not any(chosen.plugin.scaler for chosen in transforms):
         parts = [*_options(layers, "scale", scale), *_transform_options(layers, scale, None)]
-        chosen_scale = choose(Kind.TRANSFORM, scale, "scale", parts)
+        chosen_scale = choose(Kind.TRANSFORM, scale, f"transform.{scale}", parts)
     window = _validate(WindowConfig, "window", _options(layers, "window", None), faults)
     train = _validate(TrainConfig, "train", _options(layers, "train", None), faults)
     if faults:
@@ -257,16 +288,16 @@ def _options(layers: Sequence[Layer], section: str, name: str | None) -> list[tu
 
 
 def _transform_options(
-    layers: Sequence[Layer], name: str, position: int | None
+    layers: Sequence[Layer], name: str, occurrence: int | None
 ) -> list[tuple[Layer, Mapping[str, Any]]]:
+    """Options of the transform of that name, the first (0) or a later one; None for the scaler, which stands apart."""
     found: list[tuple[Layer, Mapping[str, Any]]] = []
     for layer in layers:
         given = layer.values.get("transform") or []
         items = given if isinstance(given, list) else [given]
-        if position is not None and position < len(items) and isinstance(items[position], Mapping):
-            options = dict(items[position])
-            if options.pop("name", None) == name:
-                found.append((layer, options))
+        same = [dict(item) for item in items if isinstance(item, Mapping) and item.get("name") == name]
+        if occurrence is not None and occurrence < len(same):
+            found.append((layer, {key: value for key, value in same[occurrence].items() if key != "name"}))
         found.append((layer, layer.values.get("transform_options", {}).get(name, {})))
     return found
 

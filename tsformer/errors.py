@@ -4,7 +4,9 @@ A message says what is wrong, where, and what to do, in one line; the command li
 """
 
 import difflib
+import traceback
 from collections.abc import Iterable
+from pathlib import Path
 
 
 class TsformerError(Exception):
@@ -49,6 +51,10 @@ class ResourceError(TsformerError):
     exit_code = 7
 
 
+class Stopped(SystemExit):
+    """The process was told to end by a signal."""
+
+
 class InvalidValuesError(ValueError):
     """Values outside a transform's domain. Transforms raise it; the chain adds column, row and date.
 
@@ -67,3 +73,21 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """The hint "; did you mean 'x'?" for a mistyped name, or nothing."""
     found = difflib.get_close_matches(name, list(known), n=1)
     return f"; did you mean '{found[0]}'?" if found else ""
+
+
+def in_words(error: BaseException) -> str:
+    """An exception of somebody's code in one line, with the place in their file."""
+    if isinstance(error, SyntaxError):
+        return f"SyntaxError: {error.msg} ({Path(error.filename or '?').name}, line {error.lineno})"
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = str(Path(__file__).parent)
+    theirs = [f for f in frames if not f.filename.startswith((ours, "<frozen")) and "site-packages" not in f.filename]
+    place = (theirs or list(frames))[-1:]
+    where = f" ({Path(place[0].filename).name}, line {place[0].lineno})" if place else ""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}{where}"
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether it is Python's or torch's word for that; torch need not be imported."""
+    names = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
+    return names or (isinstance(error, RuntimeError) and "can't allocate memory" in str(error))

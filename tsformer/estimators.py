@@ -29,7 +29,7 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         model_options: options of the model, `{"d_model": 128}`.
         train_options: options of the training loop, `{"max_steps": 1000, "lr": 3e-4}`.
         transforms: names of transforms of the targets, or `{"name": ..., option: value}`.
-        scale: the scaler that follows, or "none".
+        scale: the scaler that follows, or "none"; with options, `{"name": ..., option: value}`.
         id_column: tells series apart in a long table; a table without this column is one series.
         time_column: the times; a table without this column has them in its index or in the one column of dates.
         targets: names of the columns to predict; None is "y" if there is one, else every numeric column.
@@ -52,7 +52,7 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         model_options: Mapping[str, Any] | None = None,
         train_options: Mapping[str, Any] | None = None,
         transforms: Sequence[str | Mapping[str, Any]] = (),
-        scale: str = "standard",
+        scale: str | Mapping[str, Any] = "standard",
         id_column: str = "unique_id",
         time_column: str = "ds",
         targets: Sequence[str] | None = None,
@@ -89,11 +89,11 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         settings = self._settings()
         panel = data if isinstance(data, Panel) else self._panel(data)
         result = fitting.fit(settings, panel)
-        if result.history.error is not None:
-            raise result.history.error
         self._set(result.fitted, result.summary())
         self.history_: History | None = result.history
         self._rows: Panel | None = panel
+        if result.history.error is not None:
+            raise result.history.error  # with the best weights so far in place
         return self
 
     def predict(self, data: pd.DataFrame | Panel | None = None, horizon: int | None = None) -> pd.DataFrame:
@@ -107,6 +107,8 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
             The id column if there is one, the time column, and each target under its own name.
         """
         self._check_fitted()
+        if data is not None and not isinstance(data, pd.DataFrame | Panel):
+            raise UsageError(f"predict takes a DataFrame or what tsformer.read returns, not {type(data).__name__}")
         if isinstance(data, pd.DataFrame):
             panel = panel_with_schema(data, self.fitted_.schema)
         elif data is None:
@@ -124,7 +126,9 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
     def save(self, path: str | Path) -> Path:
         """Write a run folder, the same that `tsformer fit` leaves; `tsformer predict` takes it."""
         self._check_fitted()
-        writer = runs.Writer.create(Path(path))
+        if not isinstance(path, str | Path) or "\0" in str(path):
+            raise UsageError(f"save takes the path of a folder, not {path!r}")
+        writer = runs.Writer(Path(path))
         writer.start(self.fitted_)
         for record in self.history_.evaluations if self.history_ else ():
             writer.log(record)
@@ -132,13 +136,18 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         return writer.folder
 
     def _settings(self) -> Settings:
-        train = {**(self.train_options or {}), "seed": self.seed, "device": self.device}
+        model, train = dict(self.model_options or {}), dict(self.train_options or {})
+        for options, name in ((model, "name"), (train, "seed"), (train, "device")):
+            if name in options:
+                own = "model" if name == "name" else name
+                raise UsageError(f"'{name}' is no option here: give it as Forecaster({own}=...)")
+        transforms = [self.transforms] if isinstance(self.transforms, str | Mapping) else list(self.transforms)
         values = {
-            "model": {**(self.model_options or {}), "name": self.model},
-            "transform": list(self.transforms),
-            "scale": {"name": self.scale},
+            "model": {**model, "name": self.model},
+            "transform": [{"name": item} if isinstance(item, str) else dict(item) for item in transforms],
+            "scale": {"name": self.scale} if isinstance(self.scale, str) else dict(self.scale),
             "window": {"lookback": self.lookback, "horizon": self.horizon, "season": self.season},
-            "train": train,
+            "train": {**train, "seed": self.seed, "device": self.device},
         }
         return resolve([Layer(values)], needs_data=False)
 
@@ -184,8 +193,8 @@ def load(path: str | Path = "latest") -> Forecaster:
         season=settings.window.season,
         model_options=settings.model.config.model_dump(),
         train_options=settings.train.model_dump(exclude={"seed", "device"}),
-        transforms=[chosen.to_json() for chosen in settings.transforms],
-        scale=settings.scale.name if settings.scale else "none",
+        transforms=[_short(chosen.to_json()) for chosen in settings.transforms],
+        scale=_short(settings.scale.to_json()) if settings.scale else "none",
         id_column=schema.id or "unique_id",
         time_column=schema.time or "ds",
         targets=schema.targets,
@@ -196,3 +205,8 @@ def load(path: str | Path = "latest") -> Forecaster:
     forecaster.history_ = None
     forecaster._rows = None
     return forecaster
+
+
+def _short(chosen: Mapping[str, Any]) -> Any:
+    """A name alone where there are no options."""
+    return chosen["name"] if len(chosen) == 1 else dict(chosen)

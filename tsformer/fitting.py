@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import safetensors.torch
 import torch
 from torch import nn
 
-from tsformer.config import Chosen, Settings
+from tsformer.config import DEVICES, Chosen, Settings
 from tsformer.data.panel import Panel, Schema
 from tsformer.data.transforms import Chain
-from tsformer.errors import PluginError, ResourceError
+from tsformer.data.windows import Windows
+from tsformer.errors import DivergedError, PluginError, ResourceError, UsageError
 from tsformer.evaluation.baselines import BASELINES
 from tsformer.evaluation.metrics import Score, score, seasonal_scale
 from tsformer.nn.outputs import output_of
@@ -95,11 +99,62 @@ def build_module(model: Chosen, problem: Problem) -> nn.Module:
     """Raises PluginError when the model cannot do the task, or its build fails."""
     if problem.task not in model.plugin.tasks:
         can = ", ".join(sorted(model.plugin.tasks)) or "nothing"
-        raise PluginError(f"model '{model.name}' ({model.origin}) cannot {problem.task}; it can: {can}")
-    module = model.plugin.build(model.config, problem)
+        raise PluginError(f"{model} cannot {problem.task}; it can: {can}")
+    with model.at_fault("build"):
+        module = model.plugin.build(model.config, problem)
     if not isinstance(module, nn.Module):
-        raise PluginError(f"model '{model.name}' ({model.origin}) built {type(module).__name__}, not a torch.nn.Module")
+        raise PluginError(f"{model} built {type(module).__name__}, not a torch.nn.Module")
     return module
+
+
+def try_out(model: Chosen, module: nn.Module, windows: Windows, problem: Problem) -> None:
+    """Two windows through the module, so that a model which breaks its contract is named before anything is written.
+
+    Raises:
+        PluginError: forward fails, or its result has another shape than promised, or is not finite.
+    """
+    batch = windows.batch(torch.arange(min(2, len(windows)))).to(device_in_use(module))
+    wanted = (len(batch.past), problem.horizon, problem.targets, problem.outputs)
+    module.eval()
+    for truth in (0.0, 1.0):
+        with model.at_fault(f"forward(batch, truth={truth})"), torch.no_grad():
+            prediction = module(batch, truth=truth)
+        shape = tuple(prediction.shape) if isinstance(prediction, torch.Tensor) else type(prediction).__name__
+        if shape != wanted:
+            raise PluginError(
+                f"{model}: forward(batch, truth={truth}) returns {shape}, "
+                f"not {wanted} [batch, horizon, targets, outputs]"
+            )
+        if not bool(torch.isfinite(prediction).all()):
+            raise PluginError(f"{model}: forward(batch, truth={truth}) returns values that are not finite")
+    if model.plugin.persistent:
+        with model.at_fault("its state dict, which must hold plain tensors that can be saved and loaded"):
+            safetensors.torch.save(contiguous(module))
+            module.load_state_dict(module.state_dict())
+
+
+def contiguous(module: nn.Module) -> dict[str, torch.Tensor]:
+    """The state dict on the CPU as it is saved; of tensors that share memory (tied weights) only the first."""
+    weights = {name: tensor.detach().cpu().contiguous() for name, tensor in module.state_dict().items()}
+    return {name: tensor for name, tensor in weights.items() if name not in twins(weights)}
+
+
+def twins(weights: Mapping[str, torch.Tensor]) -> dict[str, str]:
+    """Names of tensors that share their memory with an earlier one, with that one's name."""
+    first: dict[tuple[int, tuple[int, ...]], str] = {}
+    found = {}
+    for name, tensor in weights.items():
+        key = (tensor.data_ptr(), tuple(tensor.shape))
+        if tensor.numel() and key in first:
+            found[name] = first[key]
+        first.setdefault(key, name)
+    return found
+
+
+def device_in_use(module: nn.Module) -> torch.device:
+    """Where a module's weights are; the CPU when it has none."""
+    tensors = itertools.chain(module.parameters(), module.buffers())
+    return next((tensor.device for tensor in tensors), torch.device("cpu"))
 
 
 def device_of(name: str) -> torch.device:
@@ -108,6 +163,8 @@ def device_of(name: str) -> torch.device:
     Raises:
         ResourceError: it is not there.
     """
+    if not re.fullmatch(DEVICES, name):
+        raise UsageError(f"--device '{name}' is none of auto, cpu, cuda, cuda:1, mps")
     cuda = torch.cuda.is_available()
     if name == "auto":
         return torch.device("cuda" if cuda else "cpu")
@@ -148,14 +205,17 @@ def fit(
     seeds = np.random.SeedSequence(settings.train.seed).spawn(3)  # weights, order of windows, dropout and sampling
     plugin = settings.model.plugin
     history = History()
-    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):  # manual_seed seeds all of them
         torch.manual_seed(_integer(seeds[0]))
         module = build_module(settings.model, prepared.problem).to(device)
         fitted = Fitted(settings, prepared.problem, panel.schema, prepared.chain, module)
+        try_out(settings.model, module, prepared.train, prepared.problem)
         on_start(fitted)
         torch.manual_seed(_integer(seeds[2]))
         if plugin.fit is not None:
-            plugin.fit(module, prepared.train, prepared.validation)
+            with settings.model.at_fault("fit"):
+                plugin.fit(module.cpu(), prepared.train, prepared.validation)  # windows are on the CPU
+            module.to(device)
         elif any(p.requires_grad for p in module.parameters()):
             history = train(
                 module,
@@ -180,7 +240,10 @@ def backcast(fitted: Fitted, prepared: Prepared, device: torch.device) -> np.nda
     """Forecasts of all test windows in the user's units, float64 `[windows, horizon, targets]`."""
     test = prepared.test
     path = predict(fitted.module, test, output_of(fitted.problem), device)
-    return fitted.chain.inverse(path, prepared.data, test.series.numpy(), test.origins.numpy())
+    forecast = fitted.chain.inverse(path, prepared.data, test.series.numpy(), test.origins.numpy())
+    if not np.isfinite(forecast).all():
+        raise DivergedError(f"{fitted.settings.model} predicts values that are not finite; nothing usable was learned")
+    return forecast
 
 
 def _score(prepared: Prepared, forecast: np.ndarray) -> tuple[Score, dict[str, Score]]:

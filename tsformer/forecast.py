@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -10,12 +11,13 @@ import pandas as pd
 import torch
 from torch import nn
 
+from tsformer.config import MOST_STEPS
 from tsformer.data.frames import forecast_frame
 from tsformer.data.frequency import next_times
 from tsformer.data.panel import Panel, Schema
 from tsformer.data.windows import Windows
-from tsformer.errors import DataError, DivergedError, UsageError
-from tsformer.fitting import Fitted, build_module
+from tsformer.errors import DataError, DivergedError, UsageError, did_you_mean
+from tsformer.fitting import Fitted, build_module, device_in_use
 from tsformer.nn.outputs import output_of
 from tsformer.training.loop import predict
 
@@ -56,8 +58,9 @@ def forecast(fitted: Fitted, panel: Panel, horizon: int | None = None) -> Foreca
     """
     problem = fitted.problem
     horizon = problem.horizon if horizon is None else horizon
-    if horizon < 1:
-        raise UsageError(f"--horizon must be at least 1, not {horizon}")
+    if not isinstance(horizon, int) or isinstance(horizon, bool) or not 1 <= horizon <= MOST_STEPS:
+        raise UsageError(f"--horizon must be a whole number from 1 to {MOST_STEPS}, not {horizon!r}")
+    panel = in_columns_of(panel, fitted.schema)
     _check_rows(panel, problem.lookback + fitted.chain.lost)
     module, steps = fitted.module, problem.horizon
     if horizon > problem.horizon:
@@ -75,8 +78,7 @@ def forecast(fitted: Fitted, panel: Panel, horizon: int | None = None) -> Foreca
         problem.targets,
         future=False,
     )
-    device = next((p.device for p in module.parameters()), torch.device("cpu"))
-    path = predict(module, windows, output_of(problem), device)
+    path = predict(module, windows, output_of(problem), device_in_use(module))
     values = fitted.chain.inverse(path[:, :horizon], data, series, data.offsets[1:])
     if not np.isfinite(values).all():
         bad = panel.ids[int(np.argwhere(~np.isfinite(values))[0][0])]
@@ -87,6 +89,31 @@ def forecast(fitted: Fitted, panel: Panel, horizon: int | None = None) -> Foreca
     last = panel.offsets[1:] - 1
     times = [next_times(panel.times[int(row)], panel.schema.frequency, horizon) for row in last]
     return Forecast(values, times, panel.ids, panel.schema)
+
+
+def in_columns_of(panel: Panel, schema: Schema) -> Panel:
+    """The panel with the columns of a schema, in its order.
+
+    Raises:
+        DataError: a column is missing, or frequency, zone or the way of telling series apart is another one.
+    """
+    have = panel.schema
+    missing = [name for name in schema.columns if name not in have.columns]
+    if missing:
+        hint = did_you_mean(missing[0], have.columns)
+        raise DataError(f"the model needs the column '{missing[0]}'{hint}; the data have {', '.join(have.columns)}")
+    for what, own, known in (
+        ("frequency", have.frequency, schema.frequency),
+        ("time zone", have.zone, schema.zone),
+        ("id column", have.id, schema.id),
+    ):
+        close = isinstance(own, float) and isinstance(known, float) and math.isclose(own, known, rel_tol=1e-6)
+        if own != known and not close:
+            raise DataError(f"the data have {what} {own}, the model was fitted with {known}")
+    if have.columns == schema.columns:
+        return panel
+    order = [have.columns.index(name) for name in schema.columns]
+    return replace(panel, values=np.ascontiguousarray(panel.values[:, order]), schema=schema)
 
 
 def _check_rows(panel: Panel, needed: int) -> None:
@@ -103,15 +130,15 @@ def _check_rows(panel: Panel, needed: int) -> None:
 def _with_horizon(fitted: Fitted, horizon: int) -> nn.Module:
     """The same weights in a module that predicts further, for models whose shapes allow it."""
     trained = fitted.problem.horizon
+    can_go_on = "decoder" in fitted.settings.model.config.model_dump()
+    hint = " (or with --model.decoder autoregressive, which goes on beyond its horizon)" if can_go_on else ""
     with torch.random.fork_rng(devices=[]):
         module = build_module(fitted.settings.model, replace(fitted.problem, horizon=horizon))
     try:
         module.load_state_dict(fitted.module.state_dict())
-    except RuntimeError:
+    except RuntimeError:  # shapes that depend on the horizon
         raise UsageError(
             f"model '{fitted.settings.model.name}' was fitted for a horizon of {trained} steps and cannot predict "
-            f"{horizon}; ask for at most {trained}, or fit again with --horizon {horizon} "
-            "(a model with --model.decoder autoregressive goes on beyond its horizon)"
+            f"{horizon}; ask for at most {trained}, or fit again with --horizon {horizon}{hint}"
         ) from None
-    device = next((p.device for p in fitted.module.parameters()), torch.device("cpu"))
-    return module.to(device).eval()
+    return module.to(device_in_use(fitted.module)).eval()

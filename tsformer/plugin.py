@@ -7,12 +7,14 @@ This module imports no torch, so that options can be listed quickly.
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 from types import UnionType
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, Union, get_args, get_origin
 
 import pydantic
 from pydantic.fields import FieldInfo
@@ -52,12 +54,14 @@ class OptionType:
     """How a command line shows the type of an option.
 
     Attributes:
-        words: "INTEGER", "FLOAT", "TEXT", "BOOLEAN", "PATH", or the choices "[a|b]".
+        words: "INTEGER", "FLOAT", "TEXT", "BOOLEAN", "PATH" or "CHOICE".
         many: True when it may be given several times.
+        choices: what may be chosen.
     """
 
     words: str
     many: bool = False
+    choices: tuple[str, ...] = ()
 
 
 def option_type(annotation: Any) -> OptionType:
@@ -74,7 +78,7 @@ def option_type(annotation: Any) -> OptionType:
     elif origin is tuple and len(arguments) == 2 and arguments[1] is Ellipsis:
         return OptionType(option_type(arguments[0]).words, many=True)
     elif origin is Literal and all(isinstance(argument, str) for argument in arguments):
-        return OptionType(f"[{'|'.join(arguments)}]")
+        return OptionType("CHOICE", choices=arguments)
     elif annotation in _WORDS:
         return OptionType(_WORDS[annotation])
     raise TypeError(
@@ -101,6 +105,8 @@ def Field(default: Any = ..., *, description: str, flag: str | None = None, **co
         flag: a short flag beside the option's path, for example "--path" beside "--data.path".
         constraints: what `pydantic.Field` takes: `gt`, `ge`, `lt`, `le`, `min_length`, `pattern`, ...
     """
+    if flag is not None and not re.fullmatch("--[a-z][a-z0-9-]*", flag):
+        raise ValueError(f"flag {flag!r} must look like '--path'")
     extra: dict[str, Any] | None = {"flag": flag} if flag else None
     return pydantic.Field(default, description=description, json_schema_extra=extra, **constraints)
 
@@ -112,6 +118,9 @@ class Task(StrEnum):
     CLASSIFY = "classify"
     SEQUENCE = "sequence"
     PRETRAIN = "pretrain"
+
+
+Size = Annotated[int, pydantic.Field(ge=0, le=100_000_000)]
 
 
 @dataclass(frozen=True)
@@ -134,19 +143,19 @@ class Problem:
     """
 
     task: Task = Task.FORECAST
-    lookback: int = 0
-    horizon: int = 0
-    targets: int = 0
-    past_covariates: int = 0
-    future_covariates: int = 0
-    static_covariates: int = 0
-    static_cardinalities: tuple[int, ...] = ()
-    season: int = 1
+    lookback: Size = 0
+    horizon: Size = 0
+    targets: Size = 0
+    past_covariates: Size = 0
+    future_covariates: Size = 0
+    static_covariates: Size = 0
+    static_cardinalities: tuple[Size, ...] = ()
+    season: Size = 1
     output: str = "point"
-    outputs: int = 1
-    vocabulary: int = 0
-    target_vocabulary: int = 0
-    classes: int = 0
+    outputs: Size = 1
+    vocabulary: Size = 0
+    target_vocabulary: Size = 0
+    classes: Size = 0
 
     @property
     def channels(self) -> int:
@@ -154,18 +163,12 @@ class Problem:
         return self.targets + self.past_covariates
 
     def to_json(self) -> dict[str, Any]:
-        return {**asdict(self), "task": self.task.value, "static_cardinalities": list(self.static_cardinalities)}
+        return {**asdict(self), "task": self.task.value}
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Problem:
-        """Raises TypeError or ValueError when the document is not a problem."""
-        return cls(
-            **{
-                **document,
-                "task": Task(document["task"]),
-                "static_cardinalities": tuple(document["static_cardinalities"]),
-            }
-        )
+        """Raises ValueError when the document is not a problem."""
+        return pydantic.TypeAdapter(cls).validate_json(json.dumps(document), strict=True)
 
 
 @dataclass(frozen=True)
@@ -190,6 +193,10 @@ class ModelPlugin:
     fit: Callable[[Any, Windows, Windows], None] | None = None
     persistent: bool = True
 
+    def __post_init__(self) -> None:
+        _check_declaration(self, self.config, self.example, self.build)
+        _check_tasks(self, self.tasks)
+
 
 @dataclass(frozen=True)
 class DataPlugin:
@@ -211,6 +218,10 @@ class DataPlugin:
     tasks: frozenset[Task] | set[Task] = frozenset({Task.FORECAST})
     defaults: Callable[[Panel], Defaults] | None = None
     read: Callable[[Any, Any, Schema], Panel] | None = None
+
+    def __post_init__(self) -> None:
+        _check_declaration(self, self.config, self.example, self.load)
+        _check_tasks(self, self.tasks)
 
 
 State = Mapping[str, Any]
@@ -260,6 +271,25 @@ class TransformPlugin:
     build: Callable[[Any], Transform]
     example: Config
     scaler: bool = False
+
+    def __post_init__(self) -> None:
+        _check_declaration(self, self.config, self.example, self.build)
+
+
+def _check_declaration(plugin: object, config: object, example: object, function: object) -> None:
+    """What a type checker would have said: a faulty declaration is named when its module is imported."""
+    kind = type(plugin).__name__
+    if not isinstance(config, type) or not issubclass(config, Config):
+        raise TypeError(f"{kind}.config must be a subclass of Config, not {config!r}")
+    if not isinstance(example, config):
+        raise TypeError(f"{kind}.example must be a {config.__name__}, not {example!r}")
+    if not callable(function):
+        raise TypeError(f"{kind} needs a function to call, not {function!r}")
+
+
+def _check_tasks(plugin: object, tasks: object) -> None:
+    if not isinstance(tasks, frozenset | set) or not all(isinstance(task, Task) for task in tasks):
+        raise TypeError(f"{type(plugin).__name__}.tasks must be a set of Task, not {tasks!r}")
 
 
 Plugin = ModelPlugin | DataPlugin | TransformPlugin

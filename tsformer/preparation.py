@@ -55,13 +55,17 @@ def load_data(data: Chosen | None) -> Panel:
         DataError: data that cannot be taken.
     """
     if data is None:
-        raise UsageError("this run was fitted on rows from Python; give rows to predict from (--input)")
-    panel: Panel = data.plugin.load(data.config)
+        raise UsageError("this run was fitted on rows from Python; give rows to predict: --input FILE, predict(table)")
+    with data.at_fault("load"):
+        panel: Panel = data.plugin.load(data.config)
     if not isinstance(panel, Panel):
-        raise PluginError(f"data '{data.name}' ({data.origin}) returned {type(panel).__name__}, not a Panel")
+        raise PluginError(f"{data} returned {type(panel).__name__}, not a Panel")
     if not np.isfinite(panel.values).all():
-        raise DataError(f"data '{data.name}' ({data.origin}) returned values that are not finite")
-    return replace(panel, defaults=data.plugin.defaults(panel)) if data.plugin.defaults else panel
+        raise DataError(f"{data} returned values that are not finite")
+    if not data.plugin.defaults:
+        return panel
+    with data.at_fault("defaults"):
+        return replace(panel, defaults=data.plugin.defaults(panel))
 
 
 def read_rows(settings: Settings, source: str | None, schema: Schema) -> Panel:
@@ -71,7 +75,10 @@ def read_rows(settings: Settings, source: str | None, schema: Schema) -> Panel:
         DataError: rows that cannot be taken.
     """
     if source is None:
-        return load_data(settings.data)
+        try:
+            return load_data(settings.data)
+        except DataError as error:
+            raise DataError(f"the run's own data cannot be read again, give rows with --input ({error})") from None
     if settings.data is not None and settings.data.plugin.read is not None:
         panel: Panel = settings.data.plugin.read(settings.data.config, source, schema)
         return panel
@@ -80,7 +87,8 @@ def read_rows(settings: Settings, source: str | None, schema: Schema) -> Panel:
 
 def complete_window(window: WindowConfig, panel: Panel) -> WindowConfig:
     """Fill in what the user left open: from the data plugin, else from the frequency and the number of rows."""
-    defaults, rows = panel.defaults, int(panel.lengths.min())
+    # the middle series decides, so that one short series does not cut the windows of all; the split will name it
+    defaults, rows = panel.defaults, int(np.median(panel.lengths))
     season = window.season or defaults.season or season_of(panel.schema.frequency)
     horizon = window.horizon or defaults.horizon
     if horizon is None:
@@ -108,7 +116,7 @@ def prepare(settings: Settings, panel: Panel) -> Prepared:
         raise UsageError("the window is not complete; see complete_window")
     targets = len(panel.schema.targets)
     chain = build_chain(settings, panel.schema)
-    split = split_by_time(panel.lengths, horizon, lookback + chain.lost, panel.ids)
+    split = split_by_time(panel.lengths, horizon, lookback, chain.lost, panel.ids if panel.schema.id else None)
     chain.fit(panel, split.train)
     data = chain.forward(panel)
     tensor = data.tensor()
@@ -122,6 +130,7 @@ def prepare(settings: Settings, panel: Panel) -> Prepared:
             lookback=lookback,
             horizon=horizon,
             targets=targets,
+            known=len(panel.schema.future_covariates),
             stride=stride,
         )
 

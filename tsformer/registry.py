@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from tsformer.errors import PluginError, did_you_mean
+from tsformer.errors import PluginError, did_you_mean, in_words
 from tsformer.plugin import DataPlugin, ModelPlugin, Plugin, TransformPlugin
 
 
@@ -38,12 +39,14 @@ class Entry:
     Attributes:
         origin: where it comes from, in words: "built-in", "file my_model.py", "register()".
         find: imports and returns it; raises whatever the import raises.
+        identity: what tells one origin from another: the whole path of a file.
     """
 
     kind: Kind
     name: str
     origin: str
     find: Callable[[], object]
+    identity: str = "built-in"
 
 
 _added: dict[tuple[Kind, str], Entry] = {}
@@ -76,7 +79,7 @@ def get(kind: Kind, name: str) -> Any:
     try:
         plugin = entry.find()
     except (Exception, SystemExit) as error:
-        raise PluginError(f"{kind} '{name}' ({entry.origin}) cannot be imported: {_in_words(error)}") from error
+        raise PluginError(f"{kind} '{name}' ({entry.origin}) cannot be imported: {in_words(error)}") from error
     if not isinstance(plugin, _TYPES[kind]):
         raise PluginError(f"{kind} '{name}' ({entry.origin}) is no {_TYPES[kind].__name__} but {type(plugin).__name__}")
     return plugin
@@ -88,7 +91,7 @@ def register(name: str, plugin: Plugin) -> None:
     Raises:
         PluginError: not a plugin, or the name belongs to a plugin that was not registered this way.
     """
-    _add(name, plugin, "register()")
+    _add(name, plugin, "register()", "register()")
 
 
 def load_file(path: str | Path) -> str:
@@ -100,7 +103,7 @@ def load_file(path: str | Path) -> str:
     Raises:
         PluginError: no such file, or its name clashes with another plugin's.
     """
-    file = Path(path).expanduser()
+    file = Path(os.path.expanduser(path))
     if not file.is_file():
         raise PluginError(f"no plugin file '{path}'; --plugin takes the path of a Python file")
     name, module_name = file.stem, f"tsformer_local_{file.stem}"
@@ -113,13 +116,14 @@ def load_file(path: str | Path) -> str:
     try:
         spec.loader.exec_module(module)
         plugin = module.plugin
-    except (Exception, SystemExit) as error:
-        what = (
-            "has no value named 'plugin'" if _lacks_plugin(module, error) else f"cannot be imported: {_in_words(error)}"
-        )
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # sys.exit() and exceptions that somebody derived from BaseException, too
+        lacks = _lacks_plugin(module, error)
+        what = "has no value named 'plugin'" if lacks else f"cannot be imported: {in_words(error)}"
         _broken[name] = f"plugin file '{path}' {what}"
         return name
-    _add(name, plugin, f"file {file.name}")
+    _add(name, plugin, f"file {file.name}", str(file.resolve()))
     return name
 
 
@@ -128,7 +132,7 @@ def broken() -> dict[str, str]:
     return dict(_broken)
 
 
-def _add(name: str, plugin: object, origin: str) -> None:
+def _add(name: str, plugin: object, origin: str, identity: str) -> None:
     kind = next((kind for kind, kind_type in _TYPES.items() if isinstance(plugin, kind_type)), None)
     if kind is None:
         raise PluginError(
@@ -136,9 +140,10 @@ def _add(name: str, plugin: object, origin: str) -> None:
             "a plugin is a ModelPlugin, DataPlugin or TransformPlugin"
         )
     known = entries(kind).get(name)
-    if known is not None and known.origin != origin:
-        raise PluginError(f"two {kind} plugins are called '{name}': {known.origin} and {origin}; rename one")
-    _added[kind, name] = Entry(kind, name, origin, lambda: plugin)
+    if known is not None and known.identity != identity:
+        both = f"{known.origin} and {origin}" if known.origin != origin else f"{known.identity} and {identity}"
+        raise PluginError(f"two {kind} plugins are called '{name}': {both}; rename one")
+    _added[kind, name] = Entry(kind, name, origin, lambda: plugin, identity)
 
 
 def _built_in(kind: Kind) -> list[Entry]:
@@ -155,18 +160,3 @@ def _built_in(kind: Kind) -> list[Entry]:
 
 def _lacks_plugin(module: object, error: BaseException) -> bool:
     return isinstance(error, AttributeError) and getattr(error, "obj", None) is module
-
-
-def _in_words(error: BaseException) -> str:
-    """An exception of somebody's code in one line, with the place in their file."""
-    place = ""
-    trace = error.__traceback__
-    while trace is not None:
-        file = trace.tb_frame.f_code.co_filename
-        if not file.startswith("<frozen") and Path(file).name != "registry.py":
-            place = f" ({Path(file).name}, line {trace.tb_lineno})"
-        trace = trace.tb_next
-    if isinstance(error, SyntaxError):
-        place = f" ({Path(error.filename or '?').name}, line {error.lineno})"
-        return f"SyntaxError: {error.msg}{place}"
-    return f"{type(error).__name__}: {' '.join(str(error).split())}{place}"

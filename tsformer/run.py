@@ -26,10 +26,11 @@ import safetensors.torch
 import torch
 
 import tsformer
+from tsformer.atomic import write_atomically
 from tsformer.config import Layer, Settings, resolve
 from tsformer.data.panel import Schema
 from tsformer.errors import PluginError, ResourceError, RunError, TsformerError, UsageError
-from tsformer.fitting import Fitted, build_module
+from tsformer.fitting import Fitted, build_module, contiguous, twins
 from tsformer.plugin import Problem
 from tsformer.preparation import build_chain
 
@@ -54,26 +55,26 @@ def new_folder(settings: Settings, root: Path = Path("runs")) -> Path:
 
 @dataclass(frozen=True)
 class Writer:
-    """Writes one run. `create` makes the folder; `finish` makes the run complete."""
+    """Writes one run: `start` before the first step, `log` after each evaluation, `finish` to make it complete."""
 
     folder: Path
 
-    @classmethod
-    def create(cls, folder: Path) -> Writer:
-        """Make the folder, so that an unwritable place is found before training.
+    def start(self, fitted: Fitted) -> None:
+        """Make the folder and write config.json, so that an unwritable place is found before training.
 
         Raises:
-            UsageError: it exists and is not empty.
+            UsageError: the folder exists and is not empty.
             ResourceError: it cannot be made or written to.
         """
-        with _writing(folder):
-            if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-                raise UsageError(f"'{folder}' exists and is not an empty folder; give another --out")
-            folder.mkdir(parents=True, exist_ok=True)
-        return cls(folder)
-
-    def start(self, fitted: Fitted) -> None:
-        """Write config.json."""
+        taken = UsageError(f"'{self.folder}' exists and is not an empty folder; give another one")
+        with _writing(self.folder):
+            if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
+                raise taken
+            self.folder.mkdir(parents=True, exist_ok=True)
+            try:
+                (self.folder / CONFIG).touch(exist_ok=False)  # of two fits that find the folder empty, one gets it
+            except FileExistsError:
+                raise taken from None
         self._write(CONFIG, _to_json(_config(fitted)))
 
     def log(self, record: Mapping[str, Any]) -> None:
@@ -83,27 +84,25 @@ class Writer:
 
     def finish(self, fitted: Fitted, summary: Mapping[str, Any]) -> None:
         """Write transforms and weights, and last the manifest with the summary (`Result.summary`)."""
-        weights = {name: tensor.detach().cpu().contiguous() for name, tensor in fitted.module.state_dict().items()}
+        persistent = fitted.settings.model.plugin.persistent
+        written = NEEDED if persistent else (CONFIG, TRANSFORMS)
         self._write(TRANSFORMS, _to_json(fitted.chain.to_json()))
-        self._write(WEIGHTS, safetensors.torch.save(_untied(weights)))
+        if persistent:
+            self._write(WEIGHTS, safetensors.torch.save(contiguous(fitted.module)))
         manifest = {
             "format": FORMAT,
             "min_reader": FORMAT,
             "written_by": f"tsformer {tsformer.__version__}",
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
             **summary,
-            "files": {name: _fingerprint((self.folder / name).read_bytes()) for name in NEEDED},
+            "persistent": persistent,
+            "files": {name: _fingerprint((self.folder / name).read_bytes()) for name in written},
         }
         self._write(MANIFEST, _to_json(manifest))
 
     def _write(self, name: str, content: bytes) -> None:
-        target, temporary = self.folder / name, self.folder / f".{name}.tmp"
         with _writing(self.folder):
-            with temporary.open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(target)
+            write_atomically(self.folder / name, content)
 
 
 def find(name: str | None, root: Path = Path("runs")) -> Path:
@@ -113,7 +112,7 @@ def find(name: str | None, root: Path = Path("runs")) -> Path:
         RunError: there is none.
     """
     if name not in (None, "latest"):
-        return Path(str(name)).expanduser()
+        return Path(os.path.expanduser(str(name)))
     complete = sorted(root.glob(f"*/{MANIFEST}"), key=lambda file: (file.stat().st_mtime_ns, str(file)))
     if not complete:
         raise RunError(f"no complete run in '{root}' here; fit one first, or give the run's folder")
@@ -130,7 +129,11 @@ def load(folder: Path) -> tuple[Fitted, dict[str, Any]]:
         RunError: missing, incomplete, damaged, or written by a newer version.
         PluginError: it was made with a plugin that is not here.
     """
-    if not folder.is_dir():
+    try:
+        there = folder.is_dir()
+    except (OSError, ValueError):
+        there = False
+    if not there:
         raise RunError(f"no run folder '{folder}'")
     if not (folder / MANIFEST).is_file():
         raise RunError(f"'{folder}' is not a complete run: it has no {MANIFEST} (the fit did not end)")
@@ -138,14 +141,19 @@ def load(folder: Path) -> tuple[Fitted, dict[str, Any]]:
     newest = manifest.get("min_reader")
     if not isinstance(newest, int) or newest > FORMAT:
         raise RunError(
-            f"'{folder}' needs a newer tsformer (it was written by {manifest.get('written_by')}, format {newest}; "
+            f"'{folder}' needs a newer tsformer (it was written by {manifest.get('written_by')!r}, format {newest!r}; "
             f"this is {tsformer.__version__}, format {FORMAT})"
         )
+    if manifest.get("persistent") is False:
+        raise RunError(f"'{folder}' holds only the score of a fit: its model cannot be saved; fit again to forecast")
+    if not isinstance(manifest.get("metrics"), dict):
+        raise RunError(f"'{folder / MANIFEST}' is not the manifest of a run: it has no metrics")
     _verify(folder, manifest)
     config, states = _read_json(folder / CONFIG), _read_json(folder / TRANSFORMS)
     try:
         settings = resolve([Layer(config["settings"], f"{folder / CONFIG}")], needs_data=False)
         problem, schema = Problem.from_json(config["problem"]), Schema.from_json(config["schema"])
+        _check(problem, schema, states, settings)
         chain = build_chain(settings, schema, states)
     except PluginError as error:
         raise PluginError(
@@ -155,8 +163,11 @@ def load(folder: Path) -> tuple[Fitted, dict[str, Any]]:
         raise RunError(f"the options in '{folder}' do not fit the plugins that are here: {error}") from None
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RunError(f"'{folder / CONFIG}' is not the configuration of a run: {error!r}") from None
-    with torch.random.fork_rng(devices=[]):  # building draws weights that are then replaced
-        module = build_module(settings.model, problem)
+    try:
+        with torch.random.fork_rng(devices=range(torch.cuda.device_count())):  # building draws weights, to be replaced
+            module = build_module(settings.model, problem)
+    except PluginError as error:
+        raise RunError(f"the model in '{folder}' cannot be built: {error}") from None
     _load_weights(module, folder / WEIGHTS)
     told = ("status", "steps", "best_step", "metrics")
     summary: dict[str, Any] = {key: manifest[key] for key in told if key in manifest}
@@ -186,27 +197,24 @@ def _load_weights(module: torch.nn.Module, file: Path) -> None:
     try:
         weights = safetensors.torch.load_file(file)
         known = module.state_dict()
-        tied = {name: weights[twin] for name, twin in _twins(known).items() if twin in weights}
+        tied = {name: weights[twin] for name, twin in twins(known).items() if twin in weights}
         module.load_state_dict({**weights, **tied})
     except (safetensors.SafetensorError, RuntimeError, OSError) as error:
         raise RunError(f"the weights in '{file}' do not fit the model: {' '.join(str(error).split())}") from None
 
 
-def _twins(weights: Mapping[str, torch.Tensor]) -> dict[str, str]:
-    """Names of tensors that share their memory with an earlier one (tied weights), with that one's name."""
-    first: dict[tuple[int, tuple[int, ...]], str] = {}
-    twins = {}
-    for name, tensor in weights.items():
-        key = (tensor.data_ptr(), tuple(tensor.shape))
-        if tensor.numel() and key in first:
-            twins[name] = first[key]
-        first.setdefault(key, name)
-    return twins
-
-
-def _untied(weights: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    twins = _twins(weights)
-    return {name: tensor for name, tensor in weights.items() if name not in twins}
+def _check(problem: Problem, schema: Schema, states: Mapping[str, Any], settings: Settings) -> None:
+    """Raises ValueError when the parts of a configuration are of the wrong kind, or do not fit together."""
+    words = (*schema.columns, schema.time, schema.id, schema.zone, schema.time_format)
+    if not all(isinstance(word, str | None) for word in words) or not isinstance(schema.frequency, str | float | None):
+        raise ValueError("the schema does not hold names and a frequency")
+    counts = (len(schema.targets), len(schema.past_covariates), len(schema.future_covariates))
+    if counts != (problem.targets, problem.past_covariates, problem.future_covariates):
+        raise ValueError(f"the schema has {counts} columns, the problem another number")
+    steps = len(settings.transforms) + (settings.scale is not None)
+    for series, state in states.items():
+        if not isinstance(state, list) or len(state) != steps or not all(isinstance(part, dict) for part in state):
+            raise ValueError(f"the transforms of series {series!r} are not {steps} states")
 
 
 def _verify(folder: Path, manifest: Mapping[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 import pydantic
@@ -41,6 +42,12 @@ class CsvConfig(Config):
     sep: str = Field(",", description="what separates columns: , ; | or tab")
     decimal: str = Field(".", description="decimal mark: . or ,")
     encoding: str = Field("utf-8-sig", description="encoding of the file, for example cp1252")
+
+    @pydantic.field_validator("path")
+    @classmethod
+    def _from_any_folder(cls, path: str) -> str:
+        """A file that is here is remembered by its full path, so that its run can be used from any folder."""
+        return os.path.realpath(path) if path != "-" and os.path.isfile(path) else path
 
 
 def load(config: CsvConfig) -> Panel:

@@ -25,22 +25,29 @@ from tsformer.plugin import Config, Field, ModelPlugin, Problem
 class TCNTransformerConfig(Config):
     """Options of TCN+Transformer."""
 
-    d_model: int = Field(64, gt=0, description="width of a token")
-    n_heads: int = Field(4, gt=0, description="attention heads; divides d_model")
+    d_model: int = Field(64, gt=0, le=16384, description="width of a token")
+    n_heads: int = Field(4, gt=0, le=1024, description="attention heads; divides d_model")
     stride: int | None = Field(
-        None, gt=0, description="steps to a token; by default the largest power of two up to a 15th of the lookback"
+        None,
+        gt=0,
+        le=4096,
+        description="steps to a token; by default the largest power of two up to a 15th of the lookback",
     )
     tcn_layers: int = Field(3, ge=0, le=16, description="convolution blocks, each reaching twice as far; 0 for none")
-    kernel: int = Field(3, gt=0, description="taps of each convolution")
-    encoder_layers: int = Field(2, ge=0, description="attention layers that look at the past; 0 for none")
-    decoder_layers: int = Field(2, ge=1, description="layers of the autoregressive decoder")
-    d_ff: int = Field(256, gt=0, description="width of the feed-forward networks")
+    kernel: int = Field(3, gt=0, le=1024, description="taps of each convolution")
+    encoder_layers: int = Field(2, ge=0, le=128, description="attention layers that look at the past; 0 for none")
+    decoder_layers: int = Field(2, ge=1, le=128, description="layers of the autoregressive decoder")
+    d_ff: int = Field(256, gt=0, le=65536, description="width of the feed-forward networks")
     dropout: float = Field(0.0, ge=0, lt=1, description="share of activations dropped in training")
     norm_first: bool = Field(True, description="normalise before each sub-layer (Pre-LN) rather than after (Post-LN)")
     decoder: Literal["direct", "autoregressive"] = Field(
         "direct", description="predict all steps at once by a linear head, or step by step, feeding back each value"
     )
-    revin: bool = Field(True, description="normalise each window by its own mean and standard deviation")
+    revin: bool = Field(
+        True,
+        description="normalise each window by its own mean and standard deviation; expects values on a common scale "
+        "(the default --scale), for a window with a variance below 1e-5 counts as constant and is only shifted",
+    )
     channel_independent: bool = Field(True, description="forecast each target by itself, with shared weights")
 
     @model_validator(mode="after")

@@ -23,18 +23,24 @@ from tsformer.plugin import Config, Field, ModelPlugin, Problem
 class TransformerConfig(Config):
     """Options of the Transformer."""
 
-    d_model: int = Field(64, gt=0, description="width of a token")
-    n_heads: int = Field(4, gt=0, description="attention heads; divides d_model")
-    encoder_layers: int = Field(2, ge=0, description="layers that look at the past; 0 leaves the bare embedding")
-    decoder_layers: int = Field(2, ge=1, description="layers that look at the future")
-    d_ff: int = Field(256, gt=0, description="width of the feed-forward networks")
+    d_model: int = Field(64, gt=0, le=16384, description="width of a token")
+    n_heads: int = Field(4, gt=0, le=1024, description="attention heads; divides d_model")
+    encoder_layers: int = Field(
+        2, ge=0, le=128, description="layers that look at the past; 0 leaves the bare embedding"
+    )
+    decoder_layers: int = Field(2, ge=1, le=128, description="layers that look at the future")
+    d_ff: int = Field(256, gt=0, le=65536, description="width of the feed-forward networks")
     dropout: float = Field(0.0, ge=0, lt=1, description="share of activations dropped in training")
     norm_first: bool = Field(False, description="normalise before each sub-layer (Pre-LN) rather than after (Post-LN)")
     decoder: Literal["autoregressive", "direct"] = Field(
         "direct",
         description="predict step by step, feeding back each value, or all steps at once from learned queries",
     )
-    revin: bool = Field(True, description="normalise each window by its own mean and standard deviation")
+    revin: bool = Field(
+        True,
+        description="normalise each window by its own mean and standard deviation; expects values on a common scale "
+        "(the default --scale), for a window with a variance below 1e-5 counts as constant and is only shifted",
+    )
     channel_independent: bool = Field(False, description="forecast each target by itself, with shared weights")
 
     @model_validator(mode="after")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -12,8 +13,9 @@ import typer
 
 import tsformer
 from tsformer.cli import fit, plugins, predict
-from tsformer.cli.console import guarded
+from tsformer.cli.console import data_only, guarded
 from tsformer.cli.options import given, normalised
+from tsformer.errors import ResourceError, Stopped
 from tsformer.registry import load_file
 
 
@@ -24,10 +26,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # five times slower as soon as anything else runs on it.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     _tolerate_any_encoding()
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(143))
-    with guarded(as_json="--json" in words):
-        words = _load_plugin_files(words)
-        code = build(words)(args=words or ["--help"], prog_name="tsformer", standalone_mode=False)
+    with guarded(as_json="--json" in words), warnings.catch_warnings():
+        signal.signal(signal.SIGTERM, _stop)
+        if sys.stdout is None:
+            raise ResourceError("stdout is closed; there is nowhere to write to")
+        if not os.environ.get("TSFORMER_DEBUG"):
+            warnings.simplefilter("ignore")  # those of libraries are no lines for a user
+        with data_only():
+            words = _load_plugin_files(words)
+            app = build(words)
+        code = app(args=words or ["--help"], prog_name="tsformer", standalone_mode=False)
         sys.stdout.flush()
         sys.exit(code if isinstance(code, int) else 0)
 
@@ -46,6 +54,10 @@ def build(words: Sequence[str]) -> typer.Typer:
     app.command("predict")(predict.predict)
     app.add_typer(plugins.app, name="plugins")
     return app
+
+
+def _stop(number: int, frame: object) -> None:
+    raise Stopped(128 + number)
 
 
 def _show_version(wanted: bool) -> None:
@@ -69,6 +81,8 @@ def _load_plugin_files(words: Sequence[str]) -> list[str]:
     left: list[str] = []
     skip = False
     for position, word in enumerate(words):
+        if word == "--":
+            return left + list(words[position:])
         if skip or word.startswith("--plugin="):
             skip = False
             continue
@@ -86,6 +100,3 @@ def _tolerate_any_encoding() -> None:
         if reconfigure is not None:
             reconfigure(errors="backslashreplace")
 
-
-if __name__ == "__main__":
-    main()

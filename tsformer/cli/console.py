@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -10,9 +11,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from tsformer.errors import ResourceError, TsformerError, UsageError
+from tsformer.errors import ResourceError, Stopped, TsformerError, UsageError, in_words, out_of_memory
 
 if TYPE_CHECKING:
+    from tsformer.evaluation.metrics import Metrics
     from tsformer.fitting import Result
     from tsformer.training.loop import Progress
 
@@ -55,19 +57,36 @@ def guarded(*, as_json: bool = False) -> Iterator[None]:
     except KeyboardInterrupt:
         say("interrupted")
         sys.exit(130)
+    except Stopped as stopped:
+        say("stopped by a signal")
+        sys.exit(stopped.code)
+    except OSError as error:
+        if os.environ.get("TSFORMER_DEBUG"):
+            raise
+        what = f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}"
+        report(ResourceError(what[0].lower() + what[1:]), as_json=as_json)
+        sys.exit(ResourceError.exit_code)
     except Exception as error:
         if hasattr(error, "format_message"):  # typer's own errors of usage; it vendors click, whose names are private
             report(UsageError(" ".join(error.format_message().split())), as_json=as_json)
             sys.exit(UsageError.exit_code)
         if os.environ.get("TSFORMER_DEBUG"):
             raise
-        words = " ".join(str(error).split())
-        if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
-            report(ResourceError(f"out of memory ({words}); try a smaller --train.batch-size"), as_json=as_json)
+        if out_of_memory(error):
+            words = " ".join(str(error).split())[:200]
+            line = f"out of memory; try a smaller --train.batch-size or model{f' ({words})' if words else ''}"
+            report(ResourceError(line), as_json=as_json)
             sys.exit(ResourceError.exit_code)
-        hint = "a fault of tsformer or of a plugin; TSFORMER_DEBUG=1 shows where"
-        report(TsformerError(f"unexpected {type(error).__name__}: {words} ({hint})"), as_json=as_json)
+        hint = "a fault of tsformer or of a plugin; TSFORMER_DEBUG=1 shows all of it"
+        report(TsformerError(f"unexpected {in_words(error)}: {hint}"), as_json=as_json)
         sys.exit(1)
+
+
+@contextmanager
+def data_only() -> Iterator[None]:
+    """Within this, what a plugin prints goes to stderr: stdout is for data."""
+    with contextlib.redirect_stdout(sys.stderr):
+        yield
 
 
 class Stop:
@@ -91,7 +110,7 @@ def graceful_stop() -> Iterator[Stop]:
 
     def handle(number: int, frame: object) -> None:
         if stop.number:
-            sys.exit(128 + number)
+            raise Stopped(128 + number)
         stop.number = number
         say("stopping: the best weights so far are being saved (once more to stop at once)")
 
@@ -126,7 +145,8 @@ def progress_bar(*, quiet: bool) -> Iterator[Callable[[Progress], None]]:
         def update(progress: Progress) -> None:
             task_speed = bar.tasks[0].finished_speed or bar.tasks[0].speed
             speed = f" {task_speed:.1f} steps/s" if task_speed else ""
-            losses = f"loss {progress.loss:.4g} best {progress.best:.4g} lr {progress.learning_rate:.1e}{speed}"
+            best = f"{progress.best:.4g}" if progress.best < float("inf") else "-"
+            losses = f"loss {progress.loss:.4g} best {best} lr {progress.learning_rate:.1e}{speed}"
             bar.update(task, completed=progress.step, total=progress.steps, losses=losses)
 
         yield update
@@ -144,11 +164,23 @@ def print_score(result: Result) -> None:
     table.add_column("")
     for name in ("MAE", "RMSE", f"MASE (season {problem.season})", "sMAPE %"):
         table.add_column(name, justify="right")
-    rows = {settings.model.name: result.test, **result.baselines}
-    for name, score in rows.items():
-        cells = [score.overall[key] for key in ("mae", "rmse", "mase", "smape")]
-        table.add_row(name, *("-" if cell is None else f"{cell:.4g}" for cell in cells))
+    scores = {settings.model.name: result.test, **result.baselines}
+    targets = list(result.test.by_target)
+    for target in targets[:MOST_TARGETS] if len(targets) > 1 else ():
+        for name, score in scores.items():
+            table.add_row(f"{target}: {name}", *_cells(score.by_target[target]))
+        table.add_section()
+    for name, score in scores.items():
+        table.add_row(f"all {len(targets)}: {name}" if len(targets) > 1 else name, *_cells(score.overall))
     Console(stderr=True).print(table)
+
+
+MOST_TARGETS = 8  # with rows of their own
+
+
+def _cells(metrics: Metrics) -> list[str]:
+    values = [metrics[key] for key in ("mae", "rmse", "mase", "smape")]
+    return ["-" if value is None else f"{value:.4g}" for value in values]
 
 
 def warnings(result: Result) -> list[str]:
@@ -156,6 +188,8 @@ def warnings(result: Result) -> list[str]:
     lines = []
     name, test = result.fitted.settings.model.name, result.test.overall
     for baseline, score in result.baselines.items():
+        if baseline == "seasonal_naive" and result.fitted.problem.season == 1:
+            continue  # the last value once more
         key = "mase" if test["mase"] is not None and score.overall["mase"] is not None else "mae"
         own, naive = test[key], score.overall[key]
         if own is not None and naive is not None and own >= naive:
@@ -163,9 +197,7 @@ def warnings(result: Result) -> list[str]:
                 f"warning: {name} does not beat {baseline} on the test part: "
                 f"{key.upper()} {own:.4g} against {naive:.4g}"
             )
-    if result.test.mase_undefined:
-        lines.append(
-            f"warning: MASE is undefined for {result.test.mase_undefined} series or target(s) that repeat exactly "
-            "each season; they are left out of it"
-        )
+    if result.test.without_mase:
+        names = ", ".join(result.test.without_mase[:MOST_TARGETS])
+        lines.append(f"warning: MASE is undefined where a series repeats itself each season; left out of it: {names}")
     return lines

@@ -5,15 +5,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tsformer import registry
-from tsformer.cli.console import graceful_stop, guarded, print_json, print_score, progress_bar, say, warnings
+from tsformer.cli.console import data_only, graceful_stop, guarded, print_json, print_score, progress_bar, say, warnings
 from tsformer.cli.options import given, parameters, sections, with_signature
 from tsformer.config import Layer, TrainConfig, WindowConfig, name_in, read_file, resolve, transform_names
+from tsformer.errors import Stopped, TsformerError, in_words
 from tsformer.registry import Kind
+
+if TYPE_CHECKING:
+    from tsformer.fitting import Fitted
 
 PLUGIN_HELP = "A Python file with a plugin; its name is the file's stem. May be given several times, anywhere."
 
@@ -96,52 +100,44 @@ def fit(
 
 
 def _run(*, layers: Sequence[Layer], out: Path | None, plot: Path | None, as_json: bool, quiet: bool) -> None:
-    settings = resolve(layers)
-    # torch only from here on: what is wrong with the options is said at once
-    from tsformer import fitting, preparation
-    from tsformer.report import plots
-    from tsformer.run import Writer, new_folder
+    with data_only():
+        settings = resolve(layers)
+        # torch only from here on: what is wrong with the options is said at once
+        from tsformer import fitting, preparation
+        from tsformer.report import plots
+        from tsformer.run import Writer, new_folder
 
-    if plot is not None:
-        plots.require(plot)
-    panel = preparation.load_data(settings.data)
-    for note in panel.notes:
-        say(f"note: {note}", quiet=quiet)
-    writer: list[Writer] = []
+        if plot is not None:
+            plots.require(plot)
+        panel = preparation.load_data(settings.data)
+        for note in panel.notes:
+            say(f"note: {note}", quiet=quiet)
+        folder = out or new_folder(settings)
+        writer = Writer(folder)
 
-    def start(fitted: fitting.Fitted) -> None:
-        writer.append(Writer.create(out or new_folder(settings)))
-        writer[0].start(fitted)
-        window, rows = fitted.settings.window, len(panel.values)
-        say(
-            f"{settings.model.name}: {rows} rows, "
-            f"lookback {window.lookback}, horizon {window.horizon}, season {window.season}, "
-            f"{sum(p.numel() for p in fitted.module.parameters()):,} parameters",
-            quiet=quiet,
-        )
+        def start(fitted: fitting.Fitted) -> None:
+            writer.start(fitted)
+            say(_outline(fitted, len(panel.values)), quiet=quiet)
 
-    with graceful_stop() as stop, progress_bar(quiet=quiet) as on_step:
-        result = fitting.fit(
-            settings,
-            panel,
-            on_start=start,
-            on_step=on_step,
-            on_evaluation=lambda record: writer[0].log(record),
-            interrupted=stop,
-        )
-        folder = writer[0].folder
-        writer[0].finish(result.fitted, result.summary())
-    pictures = ([folder / "forecast.png"] if plots.available() else []) + ([plot] if plot else [])
-    for picture in pictures:
-        plots.plot_test(result, picture)
-
-    if not quiet:
-        print_score(result)
-    for line in warnings(result):
-        say(line)
-    if result.history.stopped == "early":
-        say(f"stopped early at step {result.history.steps}; best at {result.history.best_step}", quiet=quiet)
-    say(f"{result.seconds:.1f} s; the run is in", quiet=quiet)
+        with graceful_stop() as stop, progress_bar(quiet=quiet) as on_step:
+            result = fitting.fit(
+                settings, panel, on_start=start, on_step=on_step, on_evaluation=writer.log, interrupted=stop
+            )
+            if stop() and not result.history.steps:
+                raise Stopped(stop.exit_code)  # nothing was learned: the run stays incomplete
+            writer.finish(result.fitted, result.summary())
+        if not quiet:
+            print_score(result)
+        for line in warnings(result):
+            say(line)
+        for picture in ([folder / "forecast.png"] if plots.available() else []) + ([plot] if plot else []):
+            try:
+                plots.plot_test(result, picture)
+            except Exception as error:  # a finished fit does not fail for its picture
+                say(f"warning: no picture {picture}: {error if isinstance(error, TsformerError) else in_words(error)}")
+        if result.history.stopped == "early":
+            say(f"stopped early at step {result.history.steps}; best at {result.history.best_step}", quiet=quiet)
+        say(f"{result.seconds:.1f} s; the run is in", quiet=quiet)
     if as_json:
         print_json(result.to_json(str(folder)))
     else:
@@ -150,6 +146,17 @@ def _run(*, layers: Sequence[Layer], out: Path | None, plot: Path | None, as_jso
         raise type(result.history.error)(f"{result.history.error} (kept in {folder})")
     if stop():
         sys.exit(stop.exit_code)
+
+
+def _outline(fitted: Fitted, rows: int) -> str:
+    """What is about to be fitted, in one line."""
+    window, targets = fitted.settings.window, fitted.schema.targets
+    named = ", ".join(targets[:8]) + (", ..." if len(targets) > 8 else "")
+    return (
+        f"{fitted.settings.model.name}: {rows} rows, {len(targets)} target{'s' if len(targets) > 1 else ''} ({named}), "
+        f"lookback {window.lookback}, horizon {window.horizon}, season {window.season}, "
+        f"{sum(p.numel() for p in fitted.module.parameters()):,} parameters"
+    )
 
 
 def _named(words: Sequence[str]) -> list[Layer]:

@@ -11,6 +11,7 @@ import typer
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from tsformer.errors import PluginError
 from tsformer.plugin import Config, option_flag, option_type
 
 SEPARATOR = "__"  # in parameter names, where the command line has a dot
@@ -56,6 +57,13 @@ def with_signature(function: Callable[..., None], added: Sequence[inspect.Parame
     """A command like `function` with further options; their values reach its `**options`."""
     signature = inspect.signature(function, eval_str=True)
     own = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+    names = [f"--{parameter.name}" for parameter in own] + ["--help"]
+    names += [name for parameter in added for name in parameter.annotation.__metadata__[0].param_decls]
+    twice = next((name for position, name in enumerate(names) if name in names[:position]), None)
+    if twice is not None:
+        raise PluginError(
+            f"the flag {twice} is declared twice; a plugin's Field(..., flag=...) needs a flag of its own"
+        )
 
     @functools.wraps(function)
     def command(**options: Any) -> None:
@@ -83,13 +91,18 @@ def describe(config: type[Config]) -> list[dict[str, Any]]:
         {
             "name": name,
             "flag": option_flag(field),
-            "type": option_type(field.annotation).words + (" ..." if option_type(field.annotation).many else ""),
+            "type": _type(field),
             "default": None if field.is_required() else field.get_default(call_default_factory=True),
             "required": field.is_required(),
             "description": field.description,
         }
         for name, field in config.model_fields.items()
     ]
+
+
+def _type(field: FieldInfo) -> str:
+    kind = option_type(field.annotation)
+    return "|".join(kind.choices) or kind.words + (" ..." if kind.many else "")
 
 
 def _parameter(section: str, name: str, field: FieldInfo, panel: str, key: str) -> inspect.Parameter:
@@ -115,6 +128,8 @@ def _parameter(section: str, name: str, field: FieldInfo, panel: str, key: str) 
 
 def _help(field: FieldInfo) -> str:
     text = (field.description or "").replace("[", r"\[")  # which rich would take for markup
+    choices = option_type(field.annotation).choices
+    text += f": {' or '.join(choices)}" if choices else ""
     if field.is_required():
         return f"{text} (required)"
     default = field.default

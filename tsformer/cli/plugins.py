@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from tsformer import registry
-from tsformer.cli.console import guarded, print_json, say
+from tsformer.cli.console import data_only, guarded, print_json, say
 from tsformer.cli.fit import PLUGIN_HELP
 from tsformer.cli.options import describe
 from tsformer.errors import PluginError, did_you_mean
@@ -48,7 +48,8 @@ def show(
             if name in registry.broken():
                 raise PluginError(registry.broken()[name])
             raise PluginError(f"unknown plugin '{name}'{did_you_mean(name, everything)}")
-        shown = [_describe(kind, name) for kind in kinds]
+        with data_only():
+            shown = [_describe(kind, name) for kind in kinds]
         if json:
             print_json({"schema": 1, "plugins": shown})
             return

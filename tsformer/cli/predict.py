@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json as json_module
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from tsformer.cli.console import guarded, print_json, say
+from tsformer.cli.console import data_only, guarded, print_json, say
 from tsformer.cli.fit import PLUGIN_HELP
 
 
@@ -39,15 +38,18 @@ def predict(
         if plot is not None:
             plots.require(plot)
         folder = runs.find(run)
-        fitted, _ = runs.load(folder)
-        fitted.module.to(fitting.device_of(device))
-        panel = preparation.read_rows(fitted.settings, input, fitted.schema)
-        for note in panel.notes:
-            say(f"note: {note}", quiet=quiet)
-        made = forecast(fitted, panel, horizon)
+        with data_only():
+            fitted, summary = runs.load(folder)
+            if summary["status"] != "complete":
+                say(f"note: the fit of {folder} was {summary['status']}", quiet=quiet)
+            fitted.module.to(fitting.device_of(device))
+            panel = preparation.read_rows(fitted.settings, input, fitted.schema)
+            for note in panel.notes:
+                say(f"note: {note}", quiet=quiet)
+            made = forecast(fitted, panel, horizon)
         table = made.to_frame()
         if json:
-            rows = json_module.loads(table.to_json(orient="records", date_format="iso", double_precision=15))
+            rows = [{name: _plain(cell) for name, cell in row.items()} for row in table.to_dict("records")]
             if output != "-":
                 write_table(table, output)
             print_json(
@@ -63,7 +65,12 @@ def predict(
         else:
             write_table(table, output)
         if plot is not None:
-            plots.plot_forecast(panel, made, plot)
+            plots.plot_forecast(panel, made, plot, fitted.settings.model.name)
             say(f"picture: {plot}", quiet=quiet)
         if output != "-":
             say(f"{len(table)} rows of {folder} in {output}", quiet=quiet)
+
+
+def _plain(cell: Any) -> Any:
+    """A cell as JSON has it."""
+    return cell.isoformat() if hasattr(cell, "isoformat") else cell.item() if hasattr(cell, "item") else cell

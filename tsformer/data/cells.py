@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import re
+from collections.abc import Collection, Iterable
 
 import numpy as np
 import pandas as pd
@@ -17,12 +19,34 @@ MISSING = frozenset(
 )
 """Cells that stand for a value that is not there."""
 
+LARGEST = 1e100
+"""Beyond it squares and sums overflow; no unit that makes sense has such numbers."""
+
+_LARGEST_FLOAT = int(np.finfo(np.float64).max)
 _NUMBER_LIKE = re.compile(r"[-+(]?[$€£]?\s?\d+(?:[.,' ]\d{3})*(?:[.,]\d+)?\s?[%KMBkmb]?\)?")
 
 
 def place(frame: pd.DataFrame, row: int) -> str:
-    """What messages call a row: its line in the file, or its label."""
-    return f"{'line' if frame.index.name == LINE else 'row'} {frame.index[row]}"
+    """What messages call a row: its line in the file, or its label; its position where labels repeat."""
+    label = frame.index[row] if frame.index.is_unique else row
+    return f"{'line' if frame.index.name == LINE else 'row'} {label}"
+
+
+def require(frame: pd.DataFrame, names: Iterable[str], source: str) -> None:
+    """Raise DataError unless the columns are there, with a guess at what was meant."""
+    columns = list(frame.columns)
+    for name in names:
+        if name not in columns:
+            lower = {column.lower(): column for column in columns}
+            close = difflib.get_close_matches(name.lower(), lower, n=1)
+            hint = f"did you mean {lower[close[0]]!r}? " if close else ""
+            raise DataError(f"{source} has no column {name!r}: {hint}it has {listed(columns)}")
+
+
+def listed(names: Collection[str]) -> str:
+    """Names in one line, the first eight of them."""
+    shown = ", ".join(list(names)[:8])
+    return shown if len(names) <= 8 else f"{shown} and {len(names) - 8} more"
 
 
 def numbers(frame: pd.DataFrame, name: str, source: str, *, named: bool) -> np.ndarray | None:
@@ -35,7 +59,7 @@ def numbers(frame: pd.DataFrame, name: str, source: str, *, named: bool) -> np.n
     column = frame[name]
     kind = pd.api.types.infer_dtype(column, skipna=True)
     if kind in ("integer", "floating", "mixed-integer-float", "decimal", "empty"):
-        return np.asarray(pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan))
+        return parsed(column).astype(np.float64)
     if kind not in ("string", "mixed", "mixed-integer"):
         if named:
             raise DataError(f"{source}: column {name!r} holds {kind} values, not numbers: choose another --target")
@@ -67,13 +91,18 @@ def plain_numbers(column: pd.Series, cells: pd.Series | None = None) -> np.ndarr
     values = parsed(source)
     if values.dtype.kind not in "iuf" or not np.isfinite(values.astype(np.float64)).all():
         return None
-    return values.astype(np.float64) if values.dtype.kind == "f" else values.astype(np.int64)
+    whole = values.dtype.kind == "i" or (values.dtype.kind == "u" and values.max() <= np.iinfo(np.int64).max)
+    return values.astype(np.int64 if whole else np.float64)
 
 
 def parsed(cells: pd.Series) -> np.ndarray:
-    """Cells `[rows]` as numbers, NaN where they are none."""
+    """Cells `[rows]` as numbers, NaN where they are none; whole numbers that no float can hold are infinite."""
+    if cells.dtype == object:
+        huge = cells.map(lambda cell: isinstance(cell, int) and abs(cell) > _LARGEST_FLOAT)
+        cells = cells.mask(huge.astype(bool), np.inf) if huge.any() else cells
     found = pd.to_numeric(cells, errors="coerce")
-    values = found.to_numpy() if found.dtype.kind in "iu" else found.to_numpy(dtype=np.float64, na_value=np.nan)
+    whole = found.dtype.kind in "iu" and not found.hasnans
+    values = found.to_numpy() if whole else found.to_numpy(dtype=np.float64, na_value=np.nan)
     if values.dtype.kind == "f" and cells.dtype.kind not in "iuf":
         # to_numeric may be wrong in the last bit, float() never is; but only to_numeric refuses "1_000".
         numeric = ~np.isnan(values)

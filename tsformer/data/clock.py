@@ -18,7 +18,8 @@ _OFFSET = r"(?:\s?Z|\s?[+-]\d{2}(?::?\d{2})?)"
 _CLOCK = rf"([ T])\d{{1,2}}:\d{{2}}(:\d{{2}}(?:\.\d{{1,6}})?)?({_OFFSET})?"
 _ISO = re.compile(rf"[1-9]\d{{3}}([-/])\d{{1,2}}(?:\1\d{{1,2}}(?:{_CLOCK})?)?")
 _YEAR = r"[1-9]\d{3}"
-_OWN_FORMAT = re.compile(r"%Y(?:[-/]%m(?:[-/]%d(?:[ T]%H:%M(?::%S(?:\.%f)?)?" + _OFFSET + r"?)?)?)?")
+_OWN_FORMAT = re.compile(r"%Y(?:[-/]%m(?:[-/]%d(?:[ T]%H:%M(?::%S(?:\.%[1-5]?f)?)?" + _OFFSET + r"?)?)?)?")
+_FRACTION = re.compile(r"(?<!%)%([1-5]?)f")
 _DATE_LIKE = re.compile(
     r"\s*(?:\d{1,4}[./-]\d{1,2}([./-]\d{1,4})|\d{4}\s?-?[QW]\d|(?:\d{1,2}[ -])?[A-Z][a-z]{2,8}\.?[ -]\d{1,4}\b)"
 )
@@ -33,6 +34,50 @@ _DIGITS = {4: "%Y", 6: "%Y%m", 8: "%Y%m%d", 10: "%Y%m%d%H", 12: "%Y%m%d%H%M", 14
 def looks_like_date(cell: str) -> bool:
     """Whether a person would take the cell for a date, readable or not."""
     return bool(_ISO.fullmatch(cell.strip()) or _DATE_LIKE.match(cell))
+
+
+def reads_as_date(values: np.ndarray) -> bool:
+    """Whether numbers `[rows]` are, every one of them, dates without separators (201701, 20201020)."""
+    if not are_whole(values) or values.min() < 180000 or values.max() > 2.2e13:
+        return False
+    return bool(suggest_formats(pd.Series(values.astype(np.int64))))
+
+
+def are_whole(values: np.ndarray) -> bool:
+    """Whether numbers `[rows]` are all finite and whole, however they are stored."""
+    return bool(len(values) and np.isfinite(values).all() and (values == np.rint(values)).all())
+
+
+def are_years(values: np.ndarray) -> bool:
+    """Whether numbers `[rows]` may all be years."""
+    return are_whole(values) and bool(values.min() >= 1000 and values.max() <= 3000)
+
+
+def epoch_unit(values: np.ndarray) -> str | None:
+    """What numbers `[rows]` count from 1970 on, if they may all be times between 1980 and 2100; None otherwise."""
+    if not are_whole(values):
+        return None
+    units = {"seconds": 1.0, "milliseconds": 1e3, "microseconds": 1e6, "nanoseconds": 1e9}
+    first, last = float(values.min()), float(values.max())
+    return next((unit for unit, size in units.items() if 3.1e8 * size <= first and last <= 4.2e9 * size), None)
+
+
+def is_monotonic(values: np.ndarray) -> bool:
+    """Whether numbers `[rows]`, three at least, only rise, or only fall."""
+    steps = np.diff(values)
+    return len(steps) > 1 and bool((steps > 0).all() or (steps < 0).all())
+
+
+def is_regular(values: np.ndarray, *, several: bool) -> bool:
+    """Whether numbers `[rows]` count in one step; with `several` also those of several series in one table."""
+    steps = np.diff(values)
+    steps = -steps if (steps <= 0).all() else steps
+    ahead, other = steps[steps > 0], steps[steps <= 0]
+    if len(ahead) < 2 or np.ptp(ahead) > 1e-3 * ahead.min():
+        return False
+    # By time (0, 0, 1, 1, 2, 2), or one series after another (0, 1, 2, 0, 1, 2); 20, 21, 20, 21 is a measurement.
+    one_by_one = len(ahead) > len(steps) / 2 and (other <= -1.9 * ahead.min()).all()
+    return not len(other) or (several and bool((other == 0).all() or one_by_one))
 
 
 def is_own_format(time_format: str) -> bool:
@@ -60,7 +105,7 @@ def read_times(cells: pd.Series, time_format: str | None = None) -> tuple[pd.Dat
         return _read_iso(text)
     check_format(time_format)
     try:
-        times = pd.to_datetime(text, format=time_format, errors="coerce")
+        times = pd.to_datetime(text, format=_FRACTION.sub("%f", time_format), errors="coerce")
     except ValueError as error:
         raise UnreadableTimeError(0, f"offsets from UTC differ ({error}): convert the times to UTC") from None
     if times.dtype == object:
@@ -74,7 +119,7 @@ def read_times(cells: pd.Series, time_format: str | None = None) -> tuple[pd.Dat
         lost = write_times(index, time_format) != text.to_numpy()
         if lost.any():
             raise UnreadableTimeError(int(lost.argmax()), f"lacks a digit of {time_format!r}", int(lost.sum()))
-    return index, time_format
+    return index, _with_digits(time_format, text)
 
 
 class UnreadableTimeError(DataError):
@@ -88,7 +133,7 @@ class UnreadableTimeError(DataError):
 def check_format(time_format: str) -> None:
     """Raise UsageError when a `strftime` format cannot be read, or names no year."""
     try:
-        pd.to_datetime(pd.Series(["x"]), format=time_format, errors="coerce")
+        pd.to_datetime(pd.Series(["x"]), format=_FRACTION.sub("%f", time_format), errors="coerce")
     except ValueError as error:
         raise UsageError(f"--data.time-format {time_format!r}: {error}") from None
     if not re.search(r"%[YyGcx]", time_format):
@@ -110,8 +155,20 @@ def suggest_formats(cells: pd.Series) -> list[str]:
 
 
 def write_times(times: pd.DatetimeIndex, time_format: str) -> np.ndarray:
-    """Times `[rows]` as text, the inverse of `read_times`; times of another zone show their own wall clock."""
-    return np.asarray(times.strftime(time_format), dtype=object)
+    """Times `[rows]` as text, the inverse of `read_times`; times of another zone show their own wall clock.
+
+    "%3f" in the format is a fraction of three digits, or of as many as the times need.
+    """
+    fraction = _FRACTION.search(time_format)
+    if fraction is None or not fraction[1]:
+        return np.asarray(times.strftime(time_format), dtype=object)
+    digits, micros = int(fraction[1]), np.asarray(times.microsecond)
+    while (micros % 10 ** (6 - digits)).any():
+        digits += 1
+    head = write_times(times, time_format[: fraction.start()])
+    tail = write_times(times, time_format[fraction.end() :])
+    middle = np.array([f"{micro:06d}"[:digits] for micro in micros], dtype=object)
+    return np.asarray(head + middle + tail, dtype=object)
 
 
 def _read_iso(text: pd.Series) -> tuple[pd.DatetimeIndex, str]:
@@ -142,7 +199,15 @@ def _read_iso(text: pd.Series) -> tuple[pd.DatetimeIndex, str]:
     times = _parse(local, text)
     if offset:
         times = times.tz_localize(_zone(offset.strip()))
-    return times, time_format + offset
+    return times, _with_digits(time_format, text) + offset
+
+
+def _with_digits(time_format: str, text: pd.Series) -> str:
+    """The format with a fraction of a second as long as the longest that the cells `[rows]` write."""
+    if not _FRACTION.search(time_format):
+        return time_format
+    digits = text.str.extract(r":\d{2}[.,](\d{1,6})", expand=False).str.len().max()
+    return _FRACTION.sub("%f" if pd.isna(digits) or digits == 6 else f"%{int(digits)}f", time_format)
 
 
 def _parse(local: pd.Series, text: pd.Series) -> pd.DatetimeIndex:

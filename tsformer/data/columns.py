@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 import datetime
-import difflib
+import itertools
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 
 import numpy as np
 import pandas as pd
 
-from tsformer.data.cells import parsed, place, plain_numbers
-from tsformer.data.clock import UnreadableTimeError, check_format, looks_like_date, read_times, suggest_formats
+from tsformer.data.cells import LINE, listed, parsed, place, plain_numbers
+from tsformer.data.clock import (
+    UnreadableTimeError,
+    are_whole,
+    are_years,
+    check_format,
+    epoch_unit,
+    is_monotonic,
+    is_regular,
+    looks_like_date,
+    read_times,
+    reads_as_date,
+    suggest_formats,
+)
 from tsformer.errors import DataError
 
-_CALENDAR = {"ds", "date", "datetime", "time", "timestamp", "ts", "day", "week", "month", "quarter", "year"}
 _DATES = {"ds", "date", "datetime", "timestamp"}
-_COUNTERS = {"t", "time", "step", "index", "timestep"}
+_STAMPS = {*_DATES, "time", "ts", "year", "unix", "epoch", "unixtime", "epochtime", "unixtimestamp"}
+_COUNTERS = {"t", "step", "index", "timestep"}
+_PARTS = {"day": 366, "week": 53, "month": 12, "quarter": 4}
+_RANKS = {**dict.fromkeys(_STAMPS, 0), **dict.fromkeys(_COUNTERS, 1), **dict.fromkeys(_PARTS, 2)}
+_WORDS = {*_DATES, "time", "ts", "year", "unix", "epoch", *_PARTS}
 
 TimeColumn = tuple[str | None, pd.Index, str | None]
 """Name, times `[rows]`, and the `strftime` format if the table writes them as text."""
@@ -24,36 +39,24 @@ TimeColumn = tuple[str | None, pd.Index, str | None]
 
 def is_time_name(name: str) -> bool:
     """Whether a column is called like a time: ds, Date, date_time, week_start ..."""
-    words = re.findall("[a-z]+", name.lower())
-    return "".join(words) in _CALENDAR | _COUNTERS or not _CALENDAR.isdisjoint(words)
+    return _plain(name) in _RANKS or not _WORDS.isdisjoint(_words(name))
 
 
-def require(frame: pd.DataFrame, names: Iterable[str], source: str) -> None:
-    """Raise DataError unless the columns are there, with a guess at what was meant."""
-    columns = list(frame.columns)
-    for name in names:
-        if name not in columns:
-            lower = {column.lower(): column for column in columns}
-            close = difflib.get_close_matches(name.lower(), lower, n=1)
-            hint = f"did you mean {lower[close[0]]!r}? " if close else ""
-            raise DataError(f"{source} has no column {name!r}: {hint}it has {listed(columns)}")
+def tells_time_again(name: str, values: np.ndarray) -> bool:
+    """Whether numbers `[rows]` beside the column of times are times too: years, months, counters, seconds."""
+    kind = _kind(name, values)
+    if kind == "years":
+        return "year" in _words(name) or is_regular(values, several=True)
+    part = _PARTS.get(_plain(name))
+    return kind in ("epoch", "counter") or (
+        part is not None and are_whole(values) and bool(values.min() >= 0 and values.max() <= part)
+    )
 
 
-def listed(names: Collection[str]) -> str:
-    """Names in one line, the first eight of them."""
-    shown = ", ".join(list(names)[:8])
-    return shown if len(names) <= 8 else f"{shown} and {len(names) - 8} more"
-
-
-def reads_as_date(values: np.ndarray) -> bool:
-    """Whether numbers `[rows]` are, every one of them, dates without separators (201701, 20201020)."""
-    if len(values) == 0 or not np.isfinite(values).all() or values.min() < 180000 or values.max() > 2.2e13:
-        return False
-    return bool((values == np.rint(values)).all() and suggest_formats(pd.Series(values.astype(np.int64))))
-
-
-def read_time(frame: pd.DataFrame, name: str, time_format: str | None, source: str) -> TimeColumn:
-    """The times in a column: dates, dates in text, years, or plain numbers.
+def read_time(
+    frame: pd.DataFrame, name: str, time_format: str | None, source: str, *, plain: bool = False
+) -> TimeColumn:
+    """The times in a column: dates, dates in text, years, or plain numbers; with `plain` numbers are never dates.
 
     Raises:
         DataError: at the first cell that is no time, or when the order of day and month would be a guess.
@@ -74,10 +77,10 @@ def read_time(frame: pd.DataFrame, name: str, time_format: str | None, source: s
         whole = pd.Series(values.astype(np.int64).astype(str), index=cells.index)
         if not pd.api.types.is_string_dtype(column) and column.dtype != object:
             cells = whole
-        if time_format is None and _is_year(name, values):
+        if time_format is None and not plain and _kind(name, values) == "years":
             cells, values = whole, None
     if values is not None and time_format is None:
-        if reads_as_date(values):
+        if not plain and reads_as_date(values):
             raise DataError(
                 f"{source}: column {name!r} holds whole numbers like {cells.iloc[0]}, which may be dates: "
                 f"{_time_remedy(cells)} (if they are plain numbers, count from 0)"
@@ -101,15 +104,18 @@ def read_time(frame: pd.DataFrame, name: str, time_format: str | None, source: s
     return name, times, found
 
 
-def find_time(frame: pd.DataFrame, taken: Collection[str], time_format: str | None, source: str) -> TimeColumn:
+def find_time(
+    frame: pd.DataFrame, taken: Collection[str], time_format: str | None, source: str, *, chosen: bool = False
+) -> TimeColumn:
     """The time where the user names no column: an index of dates, a column that holds dates throughout, years in a
-    column called so, or a regular counter (t, time, step, index). Without any, rows are in order.
+    column called like a time, or a regular counter in one (t, time, step, ds). Without any, rows are in order.
 
     Raises:
-        DataError: when several columns have equal claims, or the only one that looks like dates cannot be read.
+        DataError: when several columns have equal claims, the only one that looks like dates cannot be read, or,
+            unless the user has `chosen` targets, a column is called like a time and holds irregular numbers.
     """
     if isinstance(frame.index, pd.DatetimeIndex | pd.PeriodIndex):
-        name = str(frame.index.name or "time")
+        name = index_name(frame, source)
         return read_time(frame.index.to_frame(name=name).set_axis(range(len(frame))), name, None, source)
     if time_format is not None:
         check_format(time_format)
@@ -134,27 +140,100 @@ def find_time(frame: pd.DataFrame, taken: Collection[str], time_format: str | No
     doubtful.sort(key=lambda name: not is_time_name(name))
     for name in doubtful:
         read_time(frame, name, time_format, source)
-    return _find_counter(frame, taken, source)
+    return _find_numbers(frame, taken, source, chosen)
 
 
-def _find_counter(frame: pd.DataFrame, taken: Collection[str], source: str) -> TimeColumn:
-    names = {name.lower(): name for name in frame.columns if name not in taken}
-    if "year" in names and not names.keys().isdisjoint(("month", "mon", "mo")):
+def index_name(frame: pd.DataFrame, source: str) -> str:
+    """What an index of dates is called; where it has no name, one that no column has.
+
+    Raises:
+        DataError: when another column has its name.
+    """
+    if frame.index.name is None:
+        free = itertools.chain(("time", "date", "ds"), (f"time_{i}" for i in itertools.count()))
+        return next(name for name in free if name not in frame)
+    name = str(frame.index.name)
+    if name in frame and not pd.Index(frame[name]).equals(frame.index):
+        raise DataError(
+            f"{source}: the index and a column are both called {name!r}: rename_axis('time') renames the index"
+        )
+    return name
+
+
+def _find_numbers(frame: pd.DataFrame, taken: Collection[str], source: str, chosen: bool) -> TimeColumn:
+    """Years or a counter, in the column that is most of all called like a time."""
+    free = [name for name in frame.columns if name not in taken]
+    lower = {name.lower() for name in free}
+    if "year" in lower and not lower.isdisjoint(("month", "mon", "mo")):
         parts = [name for name in frame.columns if name.lower() in ("year", "month", "mon", "mo", "day", "hour")]
         raise DataError(
             f"{source} has its dates spread over the columns {listed(parts)}: join them into one, 2024-01-31, "
             "or name a column of times with --time"
         )
-    years = [name for name in names.values() if _is_year(name, plain_numbers(frame[name]))]
+    first = str(frame.columns[0])
+    held: dict[str, np.ndarray] = {}
+    kinds: dict[str, str] = {}
+    for name in free:
+        values = plain_numbers(frame[name])
+        if values is not None and (is_time_name(name) or name == first) and not reads_as_date(values):
+            held[name], kinds[name] = values, _kind(name, values)
+            if kinds[name] == "epoch" and chosen and is_regular(values, several=True):
+                kinds[name] = "counter"
+    years = [name for name, kind in kinds.items() if kind == "years"]
+    if len(years) > 1:
+        raise DataError(f"{source} has {len(years)} columns of years ({listed(years)}): choose one, --time {years[0]}")
     if years:
         return read_time(frame, years[0], None, source)
-    first = str(frame.columns[0])
-    for lower, name in names.items():
-        if lower in _COUNTERS or (name == first and name.startswith("Unnamed: ")):
-            values = plain_numbers(frame[name])
-            if values is not None and not reads_as_date(values) and _is_regular(values):
-                return name, pd.Index(values), None
+    names = sorted(kinds, key=_rank)
+    counter = next((name for name in names if kinds[name] == "counter"), None)
+    doubtful = next((name for name in names if kinds[name] in ("epoch", "irregular")), None)
+    if doubtful is not None and not chosen and (counter is None or _rank(doubtful)[0] < _rank(counter)[0]):
+        values = held[doubtful]
+        if kinds[doubtful] == "epoch":
+            raise DataError(
+                f"{source}: column {doubtful!r} seems to hold {epoch_unit(values)} since 1970 ({values[0]}): convert "
+                f"them to dates, take them as numbers with --time {doubtful}, or name the targets with --target"
+            )
+        raise DataError(
+            f"{source}: column {doubtful!r} is called like a time, but holds numbers without a regular step "
+            f"({', '.join(map(str, values[:4]))}): name the time with --time, or the targets with --target"
+        )
+    if counter is not None:
+        return counter, pd.Index(held[counter]), None
+    label = frame.index.name
+    if isinstance(label, str) and label != LINE and is_time_name(label):
+        raise DataError(f"{source}: the index {label!r} is no DatetimeIndex: reset_index() makes a column of it")
     return None, pd.RangeIndex(len(frame)), None
+
+
+def _kind(name: str, values: np.ndarray) -> str:
+    """What numbers `[rows]` in a column of that name are to the time: "years", "epoch" (seconds since 1970), "counter",
+    "irregular" (a time by its name, which cannot be taken), or "" (a measurement)."""
+    rank, words, monotonic = _RANKS.get(_plain(name)), _words(name), is_monotonic(values)
+    ordered = monotonic or is_regular(values, several=True)
+    if are_years(values) and (rank == 0 or "year" in words) and (ordered or _plain(name) == "year"):
+        return "years"
+    if not is_time_name(name):
+        return "counter" if name.startswith("Unnamed: ") and is_regular(values, several=True) else ""
+    if epoch_unit(values) and (rank == 0 or monotonic):
+        return "epoch"
+    # A name that only contains a word of time (travel_time) needs one step from the first row to the last.
+    if is_regular(values, several=rank in (0, 1)):
+        return "counter"
+    return "irregular" if rank is not None and (are_whole(values) or (rank == 0 and monotonic)) else ""
+
+
+def _rank(name: str) -> tuple[int, bool]:
+    nameless = name.startswith("Unnamed: ")
+    return 1 if nameless else _RANKS.get(_plain(name), 3), nameless
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\W_]+", "", name.lower())
+
+
+def _words(name: str) -> list[str]:
+    return re.findall("[a-z]+", name.lower())
 
 
 def _claim(column: pd.Series, name: str, time_format: str | None) -> str:
@@ -181,7 +260,7 @@ def _claim(column: pd.Series, name: str, time_format: str | None) -> str:
         return "doubtful" if reads_as_date(values_or_none) else ""
     if looks_like_date(first) or time_format is not None:
         return "good"
-    return "doubtful" if "".join(re.findall("[a-z]+", name.lower())) in _DATES else ""
+    return "doubtful" if "".join(_words(name)) in _DATES else ""
 
 
 def _dates(column: pd.Series, where: str) -> pd.DatetimeIndex | None:
@@ -200,20 +279,6 @@ def _dates(column: pd.Series, where: str) -> pd.DatetimeIndex | None:
     if not (rounded == times).all():
         raise DataError(f"{where} has times finer than a microsecond: round them")
     return rounded.rename(None)
-
-
-def _is_year(name: str, values: np.ndarray | None) -> bool:
-    if name.lower() != "year" or values is None:
-        return False
-    return bool((values == np.rint(values)).all() and values.min() >= 1000 and values.max() <= 3000)
-
-
-def _is_regular(values: np.ndarray) -> bool:
-    """Whether a counter `[rows]` has one step all along, or up to where it starts again (a long table)."""
-    steps = np.diff(values)
-    steps = -steps if (steps < 0).all() else steps
-    ahead = steps[steps > 0]
-    return len(steps) > 1 and len(ahead) > len(steps) / 2 and bool(np.ptp(ahead) <= 1e-3 * ahead.min())
 
 
 def _time_remedy(cells: pd.Series) -> str:

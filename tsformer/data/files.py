@@ -99,7 +99,7 @@ def write_table(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
     if os.fspath(path) == "-":
         sys.stdout.write(frame.to_csv(index=False, lineterminator="\n"))
         return
-    target = Path(path).expanduser()
+    target = Path(os.path.expanduser(path))
     try:
         content = frame.to_csv(index=False, lineterminator="\n").encode()
         target = target.resolve()
@@ -139,7 +139,7 @@ def find_table(path: str | os.PathLike[str]) -> Path | Traversable:
     Raises:
         DataError: when there is neither, with what looks alike.
     """
-    file = Path(path).expanduser()
+    file = Path(os.path.expanduser(path))
     try:
         if file.is_file() or (file.exists() and not file.is_dir()):
             return file
@@ -193,13 +193,23 @@ def _content(path_or_buffer: str | os.PathLike[str] | IO[Any]) -> bytes | str:
     if not isinstance(path_or_buffer, (str, os.PathLike)):
         content: bytes | str = path_or_buffer.read()
     elif os.fspath(path_or_buffer) == "-":
-        content = sys.stdin.buffer.read()
+        content = _stdin()
     else:
         try:
             content = find_table(path_or_buffer).read_bytes()
         except OSError as error:
             raise ResourceError(f"{path_or_buffer} cannot be read: {error.strerror or error}") from None
     return content
+
+
+def _stdin() -> bytes | str:
+    try:
+        if sys.stdin is not None:
+            return getattr(sys.stdin, "buffer", sys.stdin).read()
+        reason = "there is none"
+    except (OSError, ValueError) as error:
+        reason = one_line(getattr(error, "strerror", None) or error)
+    raise DataError(f"stdin cannot be read ({reason}): pipe a table into it, or name a file")
 
 
 def _text(content: bytes | str, encoding: str, name: str) -> str:

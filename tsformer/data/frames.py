@@ -13,9 +13,9 @@ from typing import IO, Any
 import numpy as np
 import pandas as pd
 
-from tsformer.data.cells import numbers, place
-from tsformer.data.clock import is_own_format, looks_like_date, write_times
-from tsformer.data.columns import TimeColumn, find_time, listed, read_time, reads_as_date, require
+from tsformer.data.cells import LARGEST, listed, numbers, place, require
+from tsformer.data.clock import are_whole, is_own_format, looks_like_date, reads_as_date, write_times
+from tsformer.data.columns import TimeColumn, find_time, index_name, is_time_name, read_time, tells_time_again
 from tsformer.data.files import find_table, read_table, source_name, write_table
 from tsformer.data.panel import Panel, Schema
 from tsformer.data.series import assemble
@@ -66,7 +66,8 @@ def panel_from_frame(
     if repeated is not None:
         raise UsageError(f"column {repeated!r} is named twice: time, id and targets are different columns")
     if time is None or in_index:
-        column = find_time(frame, [*(targets or ()), *([id] if id else [])], time_format, source)
+        taken = [*(targets or ()), *([id] if id else [])]
+        column = find_time(frame, taken, time_format, source, chosen=bool(targets))
     else:
         column = read_time(frame, time, time_format, source)
     notes = [] if column[0] is not None else ["no column of times found: rows are taken in the order of the table"]
@@ -139,6 +140,8 @@ def _tidy(frame: pd.DataFrame, source: str) -> pd.DataFrame:
         raise DataError(f"{source} has a MultiIndex: reset_index() makes plain columns of it")
     if not len(frame):
         raise DataError(f"{source} has no rows")
+    if not len(frame.columns):
+        raise DataError(f"{source} has {len(frame)} row(s) but no column: a column of numbers is needed")
     frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
     if not frame.columns.is_unique:
         repeated = sorted(set(frame.columns[frame.columns.duplicated()]))
@@ -160,7 +163,7 @@ def _choose_targets(
     if targets:
         return list(targets), [_complete(frame, name, source) for name in targets], []
     chosen: dict[str, np.ndarray] = {}
-    ignored: dict[str, list[str]] = {"text": [], "empty": [], "unnamed": [], "date": []}
+    ignored: dict[str, list[str]] = {"text": [], "empty": [], "unnamed": [], "date": [], "time": []}
     for name in (column for column in frame.columns if column not in taken):
         column = numbers(frame, name, source, named=False)
         if column is None:
@@ -171,11 +174,14 @@ def _choose_targets(
             ignored["unnamed"].append(name)
         elif reads_as_date(column):
             ignored["date"].append(name)
+        elif is_time_name(name) and tells_time_again(name, column):
+            ignored["time"].append(name)
         else:
             chosen[name] = column
     if not chosen:
-        raise DataError(f"{source} has no column of numbers to forecast: it has {listed(list(frame.columns))}")
-    whole = [name for name, column in chosen.items() if np.isfinite(column).all()]
+        hint = ": name one with --target" if ignored["time"] else ""
+        raise DataError(f"{source} has no column of numbers to forecast, it has {listed(list(frame.columns))}{hint}")
+    whole = [name for name, column in chosen.items() if (np.abs(column) <= LARGEST).all()]
     for name in chosen:
         if name not in whole:
             others = f"; or choose columns without: --target {','.join(whole[:3])}" if whole else ""
@@ -185,8 +191,12 @@ def _choose_targets(
         "empty": "without a value",
         "unnamed": "without a name",
         "date": "of dates",
+        "time": "that tell the time again (--target takes them)",
     }
     notes = [f"ignored columns {kinds[kind]}: {listed(names)}" for kind, names in ignored.items() if names]
+    timely = [name for name, column in chosen.items() if is_time_name(name) and are_whole(column)]
+    if timely:
+        notes.append(f"forecast like any other, though called like times: {listed(timely)} (--target chooses)")
     return list(chosen), list(chosen.values()), notes
 
 
@@ -194,11 +204,17 @@ def _complete(frame: pd.DataFrame, name: str, source: str, hint: str = "") -> np
     """A column of finite float64 `[rows]`."""
     column = numbers(frame, name, source, named=True)
     values = np.full(len(frame), np.nan) if column is None else column
-    for bad, what in ((np.isnan(values), "missing"), (np.isinf(values), "infinite")):
+    large = np.isfinite(values) & (np.abs(values) > LARGEST)
+    fill = "fill them, or keep the rows without"
+    for bad, what, remedy in (
+        (np.isnan(values), "missing value(s)", fill),
+        (np.isinf(values), "infinite value(s)", fill),
+        (large, f"value(s) beyond {LARGEST:g}, too large to compute with", "bring the column to a sensible unit"),
+    ):
         if bad.any():
             raise DataError(
-                f"{source}: column {name!r} has {int(bad.sum())} {what} value(s), the first in "
-                f"{place(frame, int(bad.argmax()))}: fill them, or keep the rows without{hint}"
+                f"{source}: column {name!r} has {int(bad.sum())} {what}, the first in "
+                f"{place(frame, int(bad.argmax()))}: {remedy}{hint}"
             )
     return values
 
@@ -209,11 +225,13 @@ def _known_time(frame: pd.DataFrame, schema: Schema, source: str) -> tuple[TimeC
     own = schema.time_format is not None and is_own_format(schema.time_format)
     time_format = None if own else schema.time_format
     if schema.time not in frame.columns and isinstance(frame.index, pd.DatetimeIndex | pd.PeriodIndex):
-        column = find_time(frame, (), None, source)
+        name = index_name(frame, source)
+        column = read_time(frame.index.to_frame(name=name).set_axis(range(len(frame))), name, None, source)
     else:
         require(frame, [schema.time], source)
         # A whole number is a year only where the schema says so.
-        column = read_time(frame, schema.time, "%Y" if schema.time_format == "%Y" else time_format, source)
+        known_format = "%Y" if schema.time_format == "%Y" else time_format
+        column = read_time(frame, schema.time, known_format, source, plain=not isinstance(schema.frequency, str))
     times = column[1]
     if isinstance(times, pd.DatetimeIndex) != isinstance(schema.frequency, str):
         raise DataError(

@@ -14,13 +14,16 @@ import numpy as np
 import pandas as pd
 
 from tsformer.data.step import DAY, MICROSECONDS, Step
-from tsformer.data.wall import calendar, commonest, from_passed, from_wall, passed, shown
+from tsformer.data.wall import by_month, calendar, commonest, from_passed, from_wall, passed, shown
 from tsformer.errors import DataError
 
 Frequency = str | float
 
 LONGEST_CLOSURE = 10
 """Weekdays in a row that may be holidays: an exchange's longest usual closure has eight."""
+
+_LAST_DAY = 2_932_896
+"""9999-12-31, counted from 1970-01-01: no later date can be written."""
 
 MOST_WEEKDAYS = 0.8
 """Share of the weekdays that must have a row."""
@@ -96,7 +99,7 @@ def next_times(last: pd.Timestamp | float, frequency: Frequency | None, periods:
     is taken the first time.
 
     Raises:
-        DataError: when `last` does not lie on the frequency's grid.
+        DataError: when `last` does not lie on the frequency's grid, or the times go beyond the year 9999.
     """
     ahead = np.arange(1, periods + 1)
     if not isinstance(last, pd.Timestamp):
@@ -110,6 +113,11 @@ def next_times(last: pd.Timestamp | float, frequency: Frequency | None, periods:
     ordinals, fits = _ordinals(start, step)
     if not fits.all():
         raise DataError(f"{show(last)} does not lie on frequency {frequency}")
+    end = _LAST_DAY * DAY if step.absolute else int(step.ordinals(np.array([_LAST_DAY]))[0][0])
+    if int(ordinals[0]) + step.span * periods > end:
+        raise DataError(
+            f"{periods} step(s) of {frequency} after {show(last)} go beyond the year 9999: forecast fewer steps"
+        )
     ordinals = ordinals[0] + step.span * ahead
     if step.absolute:
         return from_passed(ordinals, last.tz)
@@ -240,20 +248,42 @@ def _refuse_steps(times: pd.Index, frequency: Frequency, fits: np.ndarray) -> No
     values = passed(times) if isinstance(times, pd.DatetimeIndex) else times.to_numpy()
     found, counts = np.unique(np.diff(values), return_counts=True)
     most = np.argsort(-counts, kind="stable")[:4]
-    spans = [_span(found[i]) if isinstance(times, pd.DatetimeIndex) else f"{found[i]:.6g}" for i in most]
+    dates, remedy = isinstance(times, pd.DatetimeIndex), "bring the rows to one step, for example by resampling"
+    spans = [_span(found[i]) if dates else f"{found[i]:.6g}" for i in most]
     listed = ", ".join(f"{span} ({int(counts[i])}x)" for span, i in zip(spans, most, strict=True))
-    clock = calendar(times)[1] if isinstance(times, pd.DatetimeIndex) else fits
-    if found[most[0]] >= DAY and not clock.all():
-        where = f"{int((~clock).sum())} row(s) at another time of day, the first {show(times[int((~clock).argmax())])}"
-    elif fits.all():
-        at = int((np.diff(values) != found[most[0]]).argmax())
-        where = f"the first that differs from {show(times[at])} to {show(times[at + 1])}" if len(found) > 1 else ""
-    else:
+    if isinstance(times, pd.DatetimeIndex):
+        days, clock = calendar(times)
+        if not clock.all() and _are_dates(days, values):
+            where = (
+                f"{int((~clock).sum())} row(s) at another time of day, the first {show(times[int((~clock).argmax())])}"
+            )
+            raise DataError(f"steps are irregular: {listed}; {where}: write the dates without the time of day")
+        unit = Step.parse(frequency).unit if isinstance(frequency, str) else ""
+        if by_month(days) or (unit in ("MS", "ME") and not fits.all()):
+            day = {"MS": "first", "ME": "last"}.get(unit, "first or last")
+            remedy = f"data by the month, quarter or year must be dated on the {day} day of a month"
+    if not fits.all():
         where = f"{show(times[int((~fits).argmax())])} does not lie on {frequency}"
-    raise DataError(
-        f"steps are irregular: {listed}{' and others' if len(found) > 4 else ''}"
-        f"{'; ' + where if where else ''}: bring the rows to one step, for example by resampling"
-    )
+    elif len(found) > 1:
+        at = int((np.diff(values) != found[most[0]]).argmax())
+        where = f"the first that differs from {show(times[at])} to {show(times[at + 1])}"
+    else:
+        where = ""
+    steps = f"steps are irregular: {listed}{' and others' if len(found) > 4 else ''}" if listed else ""
+    raise DataError(f"{'; '.join(part for part in (steps, where) if part)}: {remedy}")
+
+
+def _are_dates(days: np.ndarray, values: np.ndarray) -> bool:
+    """Whether days from 1970-01-01 `[rows]`, at times that are irregular, would do without the time of day."""
+    steps = np.diff(days)
+    if len(days) < 3 or (steps < 1).any():
+        return False
+    try:
+        infer_frequency(from_wall(days * DAY, None))
+    except DataError:
+        # Gaps and the like are for the next message, once the steps are days.
+        return commonest(np.diff(values)) % DAY == 0
+    return True
 
 
 def _span(microseconds: int) -> str:

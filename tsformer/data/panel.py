@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -21,7 +22,8 @@ class Schema:
         past_covariates, future_covariates: names of further numeric columns.
         frequency: a pandas offset alias ("D", "MS", "B", "15min"), a number for a numeric time column, None if unknown.
         zone: time zone of a datetime column, None for local time.
-        time_format: `strftime` format in which the user's file writes times; None for datetime columns in memory.
+        time_format: `strftime` format in which the user's file writes times, with %3f for milliseconds; None for
+            datetime columns in memory.
     """
 
     targets: tuple[str, ...]
@@ -60,7 +62,7 @@ class Defaults:
 
 @dataclass(frozen=True)
 class Panel:
-    """Series one after another.
+    """Series one after another. Raises ValueError or TypeError when the parts do not fit together.
 
     Attributes:
         values: float64 `[rows, columns]`, all finite: targets, then past covariates, then future covariates.
@@ -81,9 +83,19 @@ class Panel:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        rows, columns = self.values.shape
         if self.values.dtype != np.float64 or not self.values.flags["C_CONTIGUOUS"]:
             raise TypeError("Panel.values must be a contiguous float64 array")
+        if self.values.ndim != 2:
+            raise ValueError(f"Panel.values must be [rows, columns], not of shape {self.values.shape}")
+        if self.offsets.ndim != 1 or self.offsets.dtype != np.int64:
+            raise ValueError(f"Panel.offsets must be int64 [series + 1], not {self.offsets.dtype}")
+        if len(self.offsets) < 2:
+            raise ValueError("Panel has no series")
+        if self.offsets[0] != 0 or (self.lengths < 1).any():
+            raise ValueError("Panel.offsets must ascend from 0: a series without rows cannot be in it")
+        if not self.schema.targets:
+            raise ValueError("Panel has no target: its schema names none")
+        rows, columns = self.values.shape
         if columns != len(self.schema.columns) or rows != len(self.times) or rows != self.offsets[-1]:
             raise ValueError(
                 f"Panel does not fit together: values {self.values.shape}, {len(self.times)} times, "
@@ -91,6 +103,11 @@ class Panel:
             )
         if len(self.ids) != len(self.offsets) - 1:
             raise ValueError(f"Panel has {len(self.ids)} ids for {len(self.offsets) - 1} series")
+        names = [name for name in (self.schema.time, self.schema.id, *self.schema.columns) if name is not None]
+        for what, found in (("id", self.ids), ("column", names)):
+            repeated = next((name for name, count in Counter(found).items() if count > 1), None)
+            if repeated is not None:
+                raise ValueError(f"Panel has the {what} {repeated!r} twice")
 
     @property
     def lengths(self) -> np.ndarray:

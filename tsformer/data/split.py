@@ -25,27 +25,30 @@ class Split:
     lengths: np.ndarray
 
 
-def split_by_time(lengths: np.ndarray, horizon: int, lookback: int, ids: Sequence[str] | None = None) -> Split:
+def split_by_time(
+    lengths: np.ndarray, horizon: int, lookback: int, lost: int = 0, ids: Sequence[str] | None = None
+) -> Split:
     """70/10/20 per series, rounded down, the rest to the test part; validation and test hold at least one horizon.
 
     Args:
         lengths: int64 `[series]`, rows of each series.
         horizon: steps predicted by a window.
         lookback: steps seen by a window; the training part must hold one whole window.
+        lost: rows that transforms lose at the start.
         ids: names for the message.
 
     Raises:
         DataError: a series is too short; says how many rows are needed.
     """
     train, test = _parts(lengths, horizon)
-    short = np.flatnonzero(train < lookback + horizon)
+    short = np.flatnonzero(train < lookback + lost + horizon)
     if len(short):
         first = int(short[0])
         name = f"series '{ids[first]}'" if ids and ids[first] else "the series"
         count = f" ({len(short)} of {len(lengths)} series are too short)" if len(lengths) > 1 else ""
         raise DataError(
             f"{name} has {int(lengths[first])} rows, {max(0, int(train[first]))} of them for training; "
-            f"lookback {lookback} and horizon {horizon} need {shortest(lookback, horizon)} rows in all{count}; "
+            f"lookback {lookback} and horizon {horizon} need {shortest(lookback + lost, horizon)} rows in all{count}; "
             "use a smaller --lookback or --horizon, or more data"
         )
     return Split(train, lengths - test, lengths)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 import torch
 
 from tsformer.data.panel import Panel
-from tsformer.errors import DataError, InvalidValuesError
+from tsformer.errors import DataError, InvalidValuesError, PluginError
 from tsformer.plugin import State, Transform
 
 
@@ -46,8 +47,19 @@ class Transformed:
     states: tuple[tuple[State, ...], ...]
 
     def tensor(self) -> torch.Tensor:
-        """What windows are cut from: float32 `[rows, columns]`."""
-        return torch.from_numpy(self.values.astype(np.float32))
+        """What windows are cut from: float32 `[rows, columns]`.
+
+        Raises:
+            DataError: values that single precision cannot hold.
+        """
+        with np.errstate(over="ignore"):
+            tensor = torch.from_numpy(self.values.astype(np.float32))
+        if not bool(torch.isfinite(tensor).all()):
+            raise DataError(
+                "after the transforms some values are too large for single precision; "
+                "use --scale standard, or bring the columns to a sensible unit"
+            )
+        return tensor
 
 
 class Chain:
@@ -84,7 +96,9 @@ class Chain:
         states = []
         for series in range(len(panel.ids)):
             rows = panel.values[panel.rows(series)]
-            known = self.states.get(_key(panel, series)) or tuple(self._fit_series(panel, series, len(rows)))
+            known = self.states.get(_key(panel, series))
+            if known is None:
+                known = tuple(self._fit_series(panel, series, len(rows)))
             states.append(known)
             stages[0].append(rows)
             lost = 0
@@ -120,7 +134,8 @@ class Chain:
                 here = origin[mine] - start_of[index] + lost_after + offsets[index]
                 anchor = inputs[here[:, None] + np.arange(-depth, 0)][:, :, first:stop]
                 part = result[mine][:, :, first:stop]
-                result[mine, :, first:stop] = step.transform.inverse(part, data.states[index][number], anchor)
+                back = step.transform.inverse(part.copy(), data.states[index][number], anchor)
+                result[mine, :, first:stop] = _promised(step, "inverse", back, part.shape)
         return result
 
     def to_json(self) -> dict[str, Any]:
@@ -135,10 +150,10 @@ class Chain:
             first, stop = step.columns
             self._check_length(step, rows, panel, series)
             try:
-                state = step.transform.fit(rows[:, first:stop])
+                state = step.transform.fit(rows[:, first:stop].copy())
             except InvalidValuesError as fault:
                 raise _outside(fault, step, panel, series, lost) from fault
-            states.append(state)
+            states.append(_plain(step, state))
             rows = self._apply(step, rows, state, panel, series, lost)
             lost += step.transform.lost_rows
         return states
@@ -147,11 +162,14 @@ class Chain:
         first, stop = step.columns
         self._check_length(step, rows, panel, series)
         try:
-            changed = step.transform.forward(rows[:, first:stop], state)
+            changed = step.transform.forward(rows[:, first:stop].copy(), state)
         except InvalidValuesError as fault:
             raise _outside(fault, step, panel, series, lost) from fault
         result = rows[step.transform.lost_rows :].copy()
-        result[:, first:stop] = changed
+        result[:, first:stop] = _promised(step, "forward", changed, (len(result), stop - first))
+        if not np.isfinite(result).all():
+            bad = InvalidValuesError(~np.isfinite(result), "are too large to compute with", "choose a sensible unit")
+            raise _outside(bad, step, panel, series, lost + step.transform.lost_rows)
         return result
 
     def _check_length(self, step: Step, rows: np.ndarray, panel: Panel, series: int) -> None:
@@ -161,6 +179,25 @@ class Chain:
 
 def _offsets(stage: list[np.ndarray]) -> np.ndarray:
     return np.concatenate([[0], np.cumsum([len(rows) for rows in stage])]).astype(np.int64)
+
+
+def _promised(step: Step, method: str, values: object, shape: tuple[int, ...]) -> np.ndarray:
+    """A plugin's array, refused when it is none of the promised shape: numpy would stretch it silently."""
+    if not isinstance(values, np.ndarray) or values.shape != shape:
+        got = values.shape if isinstance(values, np.ndarray) else type(values).__name__
+        raise PluginError(f"transform '{step.name}': {method} returned {got}, not an array {shape}")
+    return values
+
+
+def _plain(step: Step, state: object) -> State:
+    """A state as it will come back from a run folder."""
+    try:
+        plain = json.loads(json.dumps(state, allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise PluginError(f"transform '{step.name}': fit returned what is not plain JSON ({error})") from None
+    if not isinstance(plain, dict):
+        raise PluginError(f"transform '{step.name}': fit returned {type(state).__name__}, not a dictionary")
+    return plain
 
 
 def _key(panel: Panel, series: int) -> str:
@@ -179,5 +216,5 @@ def _outside(fault: InvalidValuesError, step: Step, panel: Panel, series: int, l
     place = panel.rows(series).start + row + lost
     return DataError(
         f"{_series(panel, series)}transform '{step.name}': {int(bad.sum())} value(s) {fault.what}, first in column "
-        f"'{name}' at {panel.times[place]} (row {row + lost + 1}); {fault.remedy}"
+        f"'{name}' at {panel.times[place]} (row {row + lost + 1} of the series); {fault.remedy}"
     )

@@ -47,6 +47,15 @@ def from_wall(microseconds: np.ndarray, zone: tzinfo | None) -> pd.DatetimeIndex
     return times.tz_localize(zone, nonexistent="shift_forward", ambiguous=first)
 
 
+def by_month(days: np.ndarray) -> bool:
+    """Whether days from 1970-01-01 `[rows]` are one a month, quarter or year, on whichever day of it."""
+    months = days.astype("datetime64[D]").astype("datetime64[M]")
+    steps = np.diff(months.astype(np.int64))
+    if len(days) < 3 or (steps < 1).any():
+        return False
+    return bool((steps == steps[0]).all() or np.ptp(days - months.astype("datetime64[D]").astype(np.int64)) == 0)
+
+
 def commonest(values: np.ndarray) -> int:
     """The most frequent of whole numbers, the smallest if several are."""
     found, counts = np.unique(values, return_counts=True)

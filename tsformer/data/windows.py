@@ -70,6 +70,7 @@ class Windows:
         origins: int64 `[windows]`, row of the first predicted step.
         series: int64 `[windows]`, index of the series of each window.
         lookback, horizon, targets: the window's shape.
+        known: number of future covariates, the last channels of `values`.
         future: False when the predicted steps lie beyond the data.
     """
 
@@ -80,6 +81,7 @@ class Windows:
     lookback: int
     horizon: int
     targets: int
+    known: int = 0
     future: bool = True
 
     def __len__(self) -> int:
@@ -96,15 +98,26 @@ class Windows:
             origins, starts, series = origins[index], starts[index], series[index]
         rows = origins[:, None] + torch.arange(-self.lookback, 0)
         real = rows >= starts[:, None]
-        past = self.values[rows.clamp_min(0)]
-        mask = real[:, :, None].expand_as(past)
+        values = self.values[rows.clamp_min(0)]
         if not bool(real.all()):
-            past = torch.where(mask, past, 0.0)
-        future = future_mask = None
+            values = torch.where(real[:, :, None], values, 0.0)
+        channels = values.shape[-1] - self.known
+        past = values[..., :channels]
+        future = future_mask = future_known = None
         if self.future:
-            future = self.values[origins[:, None] + torch.arange(self.horizon), : self.targets]
+            ahead = self.values[origins[:, None] + torch.arange(self.horizon)]
+            future, future_known = ahead[..., : self.targets], ahead[..., channels:]
             future_mask = torch.ones_like(future, dtype=torch.bool)
-        return Batch(past=past, past_mask=mask, future=future, future_mask=future_mask, series=series, origin=origins)
+        return Batch(
+            past=past,
+            past_mask=real[:, :, None].expand_as(past),
+            past_known=values[..., channels:] if self.known else None,
+            future_known=future_known if self.known else None,
+            future=future,
+            future_mask=future_mask,
+            series=series,
+            origin=origins,
+        )
 
     def batches(self, size: int) -> Iterator[Batch]:
         """All windows in order, the last batch smaller when it must be."""
@@ -128,6 +141,7 @@ def cut_windows(
     lookback: int,
     horizon: int,
     targets: int,
+    known: int = 0,
     stride: int = 1,
 ) -> Windows:
     """All windows whose targets lie in rows `[first, stop)` of their series; inputs may reach back before `first`.
@@ -151,4 +165,5 @@ def cut_windows(
         lookback,
         horizon,
         targets,
+        known,
     )

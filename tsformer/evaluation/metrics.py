@@ -20,12 +20,12 @@ class Score:
     Attributes:
         overall: all targets together; mase is the mean over the series and targets for which it is defined.
         by_target: the same for each target.
-        mase_undefined: number of series and targets without a MASE, because they repeat themselves each season.
+        without_mase: the targets that have no MASE in some series, because they repeat themselves each season.
     """
 
     overall: Metrics
     by_target: dict[str, Metrics]
-    mase_undefined: int = 0
+    without_mase: tuple[str, ...] = ()
 
 
 def seasonal_scale(panel: Panel, before: np.ndarray, season: int) -> np.ndarray:
@@ -44,10 +44,10 @@ def seasonal_scale(panel: Panel, before: np.ndarray, season: int) -> np.ndarray:
     for series in range(len(panel.ids)):
         rows = panel.values[panel.rows(series)][: before[series], :targets]
         if len(rows) > season:
-            scale[series] = np.abs(rows[season:] - rows[:-season]).mean(axis=0)
-    # what rounding leaves of an exact repetition is no scale
-    size = np.abs(panel.values[:, :targets]).max(axis=0, initial=0.0)
-    return np.where(scale > 1e-12 * size, scale, np.nan)
+            error = np.abs(rows[season:] - rows[:-season]).mean(axis=0)
+            # what rounding leaves of an exact repetition is no scale
+            scale[series] = np.where(error > 1e-12 * np.abs(rows).max(axis=0), error, np.nan)
+    return scale
 
 
 def score(
@@ -80,7 +80,8 @@ def score(
         }
 
     by_target = {name: summary(slice(i, i + 1)) for i, name in enumerate(names)}
-    return Score(summary(slice(None)), by_target, int(np.isnan(mase).sum()))
+    without = tuple(name for name, column in zip(names, mase.T, strict=True) if np.isnan(column).any())
+    return Score(summary(slice(None)), by_target, without)
 
 
 def _number(value: np.floating) -> float | None:

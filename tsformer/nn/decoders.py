@@ -28,8 +28,11 @@ class AutoregressiveDecoder(nn.Module):
     With `truth` = 1 (teacher forcing) all steps are computed in one parallel pass. Otherwise the decoder is rolled out
     step by step and fed with its own point forecasts, or, by a coin for each step and sample, with the true value
     (scheduled sampling, Bengio et al. 2015). Values fed back carry no gradient. That is why gradients need no slow
-    step-by-step graph: the rollout finds the inputs without gradients, and one parallel pass over them gives the same
-    outputs and the same gradients.
+    step-by-step graph: the rollout finds the inputs without gradients, and one parallel pass over them gives the
+    outputs. Without dropout, in evaluation or at a rate of 0, these are the outputs and the gradients of a
+    step-by-step graph. With dropout they are not: rollout and parallel pass draw masks of their own, so that the values
+    fed are point forecasts of another thinned network than the one whose outputs are returned. Outputs and gradients
+    are exact for the inputs that were fed and the masks of the parallel pass.
 
     Weights do not depend on the horizon.
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import io
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from tsformer.errors import ResourceError, UsageError
+from tsformer.atomic import write_atomically
+from tsformer.errors import ResourceError, UsageError, in_words, out_of_memory
 
 if TYPE_CHECKING:
     from tsformer.data.panel import Panel
@@ -36,7 +39,11 @@ def require(file: Path) -> None:
 
 
 def plot_test(result: Result, file: Path) -> None:
-    """The last test window of each target: what the model saw, what came, what it said."""
+    """The last test window of each target, as many as a picture can show: what the model saw, what came, what it said.
+
+    Raises:
+        ResourceError: the picture cannot be drawn or written.
+    """
     from tsformer.preparation import origin_rows
 
     prepared = result.prepared
@@ -44,37 +51,48 @@ def plot_test(result: Result, file: Path) -> None:
     origin, series = int(origin_rows(prepared)[-1]), int(prepared.test.series[-1])
     past = slice(max(int(panel.offsets[series]), origin - 3 * problem.lookback), origin)
     future = slice(origin, origin + problem.horizon)
+    targets = panel.schema.targets
     parts = [
         _Part(
-            title=name,
+            title=_name(panel, series, name),
             past=(panel.times[past], panel.values[past, column]),
             truth=(panel.times[future], panel.values[future, column]),
             forecast=(panel.times[future], result.forecast[-1, :, column]),
         )
-        for column, name in enumerate(panel.schema.targets[:MOST_PANELS])
+        for column, name in enumerate(targets[:MOST_PANELS])
     ]
     title = f"{result.fitted.settings.model.name}: the last {problem.horizon} steps of the test part"
-    _draw(parts, title, file)
+    _write(_draw(parts, title + _shown(1, len(targets)), file), file)
 
 
-def plot_forecast(panel: Panel, forecast: Forecast, file: Path) -> None:
-    """History and forecast of each series and target, as many as a picture can show."""
-    horizon = forecast.values.shape[1]
+def plot_forecast(panel: Panel, forecast: Forecast, file: Path, model: str) -> None:
+    """History and forecast of each series and target, as many as a picture can show.
+
+    Args:
+        panel: the rows that the forecast follows.
+        forecast: of the same series.
+        file: where to; its ending says the format.
+        model: the model's name, for the title.
+
+    Raises:
+        ResourceError: the picture cannot be drawn or written.
+    """
+    horizon, targets = forecast.values.shape[1], panel.schema.targets
     parts: list[_Part] = []
-    for series in range(len(panel.ids)):
+    for series in range(min(len(panel.ids), MOST_PANELS)):
         rows = panel.rows(series)
         past = slice(max(rows.start, rows.stop - max(5 * horizon, 60)), rows.stop)
-        for column, name in enumerate(panel.schema.targets):
-            if len(parts) < MOST_PANELS:
-                parts.append(
-                    _Part(
-                        title=f"{panel.ids[series]} {name}" if panel.schema.id else name,
-                        past=(panel.times[past], panel.values[past, column]),
-                        truth=None,
-                        forecast=(forecast.times[series], forecast.values[series, :, column]),
-                    )
-                )
-    _draw(parts, f"forecast of {horizon} steps", file)
+        parts += [
+            _Part(
+                title=_name(panel, series, name),
+                past=(panel.times[past], panel.values[past, column]),
+                truth=None,
+                forecast=(forecast.times[series], forecast.values[series, :, column]),
+            )
+            for column, name in enumerate(targets[: MOST_PANELS - len(parts)])
+        ]
+    title = f"{model}: forecast of {horizon} step{'s' if horizon > 1 else ''}"
+    _write(_draw(parts, title + _shown(len(panel.ids), len(targets)), file), file)
 
 
 _Line = tuple[pd.Index, np.ndarray]
@@ -90,28 +108,80 @@ class _Part:
     forecast: _Line
 
 
-def _draw(parts: Sequence[_Part], title: str, file: Path) -> None:
+def _name(panel: Panel, series: int, target: str) -> str:
+    return f"{panel.ids[series]} {target}" if panel.schema.id else target
+
+
+def _shown(series: int, targets: int) -> str:
+    """The end of a title that says how many of all diagrams are there: ", 6 of 304 series", or nothing for all."""
+    if series * targets <= MOST_PANELS:
+        return ""
+    if series == 1 or targets == 1:
+        return f", {MOST_PANELS} of {series * targets} {'targets' if series == 1 else 'series'}"
+    return f", {MOST_PANELS} of {series * targets} lines ({series} series, {targets} targets)"
+
+
+def _draw(parts: Sequence[_Part], title: str, file: Path) -> bytes:
+    """The picture in the format that the file's ending says."""
+    import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(9, 1.2 + 2.4 * len(parts)), layout="constrained")
-    FigureCanvasAgg(figure)  # no display, and no global state of pyplot
-    axes: Any = figure.subplots(len(parts), 1, squeeze=False)
-    for part, axis in zip(parts, axes[:, 0], strict=True):
-        axis.plot(*_xy(part.past), color="0.35", linewidth=1.2, label="history")
-        if part.truth is not None:
-            axis.plot(*_xy(_joined(part.past, part.truth)), color="tab:blue", linewidth=1.5, label="truth")
-        line = _joined(part.past, part.forecast)
-        axis.plot(*_xy(line), color="tab:orange", linewidth=1.8, linestyle="--", label="forecast")
-        axis.axvline(_xy(part.past)[0][-1], color="0.8", linewidth=0.8, zorder=0)
-        axis.set_title(part.title, fontsize=10, loc="left")
-        axis.spines[["top", "right"]].set_visible(False)
-        axis.grid(alpha=0.25)
-    axes[0, 0].legend(loc="upper left", frameon=False, ncols=3, fontsize=9)
-    figure.suptitle(title, fontsize=11)
+    picture = io.BytesIO()
+    # A dollar in a column's name is no formula. Glyphs that the font lacks are drawn as boxes, without a warning.
+    settings: Any = {"text.parse_math": False, "text.usetex": False}
+    try:
+        with warnings.catch_warnings(), matplotlib.rc_context(settings):
+            warnings.simplefilter("ignore")
+            figure = Figure(figsize=(9, 1.2 + 2.4 * len(parts)), layout="constrained")
+            FigureCanvasAgg(figure)  # no display, and no global state of pyplot
+            axes: Any = figure.subplots(len(parts), 1, squeeze=False)
+            for part, axis in zip(parts, axes[:, 0], strict=True):
+                _draw_part(part, axis)
+            # On the line of the first diagram's title, at its right end: it hides no data there.
+            legend = axes[0, 0].legend(
+                loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.1, frameon=False, ncols=3, fontsize=9
+            )
+            # Titles come last, when it is known how wide they may be.
+            figure.draw_without_rendering()
+            whole, width = figure.bbox.width, axes[0, 0].bbox.width
+            beside = legend.get_window_extent().width
+            _fit_in(figure.suptitle("", fontsize=11), title, 0.98 * whole)
+            for row, (part, axis) in enumerate(zip(parts, axes[:, 0], strict=True)):
+                _fit_in(axis.set_title("", fontsize=10, loc="left"), part.title, width - beside * (row == 0))
+            figure.savefig(picture, format=file.suffix[1:].lower(), dpi=120)
+    except Exception as error:
+        if out_of_memory(error):
+            raise
+        raise ResourceError(f"cannot draw the picture '{file}': {in_words(error)}") from None
+    return picture.getvalue()
+
+
+def _draw_part(part: _Part, axis: Any) -> None:
+    axis.plot(*_xy(part.past), color="0.35", linewidth=1.2, label="history")
+    if part.truth is not None:
+        axis.plot(*_xy(_joined(part.past, part.truth)), color="tab:blue", linewidth=1.5, label="truth")
+    line = _joined(part.past, part.forecast)
+    axis.plot(*_xy(line), color="tab:orange", linewidth=1.8, linestyle="--", label="forecast")
+    axis.axvline(_xy(part.past)[0][-1], color="0.8", linewidth=0.8, zorder=0)
+    axis.spines[["top", "right"]].set_visible(False)
+    axis.grid(alpha=0.25)
+
+
+def _fit_in(text: Any, words: str, width: float) -> None:
+    """Set the words in one line, without what no font and no SVG can hold, and with the middle cut out if too wide."""
+    words = " ".join("".join(sign if sign.isprintable() else " " for sign in words).split())
+    text.set_text(words if len(words) <= 400 else f"{words[:200]} … {words[-200:]}")
+    kept = min(len(words), 400)
+    while kept > 8 and text.get_window_extent().width > width:
+        kept = int(0.95 * kept)
+        text.set_text(f"{words[: kept // 2]} … {words[-(kept // 2) :]}")
+
+
+def _write(picture: bytes, file: Path) -> None:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(file, dpi=120)
+        write_atomically(file, picture)
     except OSError as error:
         raise ResourceError(f"cannot write the picture '{file}': {error.strerror or error}") from None
 

@@ -7,6 +7,7 @@ In a test of your own:
         check(plugin)
 """
 
-from tsformer.testing.models import MODEL_CHECKS, CheckFailedError, check_model
+from tsformer.testing.models import MODEL_CHECKS, check_model
+from tsformer.testing.trials import CheckFailedError
 
 __all__ = ["MODEL_CHECKS", "CheckFailedError", "check_model"]

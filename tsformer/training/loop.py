@@ -6,7 +6,7 @@ import copy
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from tsformer.config import TrainConfig
-from tsformer.data.windows import Windows
+from tsformer.data.windows import Batch, Windows
 from tsformer.errors import DivergedError
 from tsformer.nn.outputs import Output
 from tsformer.training.schedules import cosine_with_warmup, linear_truth
@@ -152,12 +152,14 @@ def evaluate(
         DivergedError: it is not finite.
     """
     module.eval()
-    total = 0.0
+    total, count = 0.0, 0
     with torch.inference_mode():
         for batch in windows.batches(size):
             batch = batch.to(device)
-            total += float(output.loss(module(batch), batch)) * len(batch.past)
-    mean = total / len(windows)
+            real = int(batch.future_mask.sum()) if batch.future_mask is not None else len(batch.past)
+            total += float(output.loss(module(without_future(batch)), batch)) * real
+            count += real
+    mean = total / max(1, count)
     if not math.isfinite(mean):
         raise DivergedError(f"the validation loss is {mean}; lower --train.lr or look for extreme values in the data")
     return mean
@@ -169,8 +171,13 @@ def predict(
     """Free-running point forecasts of all windows, float64 `[windows, horizon, targets]`, on the windows' scale."""
     module.eval()
     with torch.inference_mode():
-        parts = [output.point(module(batch.to(device))).cpu() for batch in windows.batches(size)]
+        parts = [output.point(module(without_future(batch).to(device))).cpu() for batch in windows.batches(size)]
     return torch.cat(parts).double().numpy()
+
+
+def without_future(batch: Batch) -> Batch:
+    """What a model is given to be judged by: it cannot look at the truth."""
+    return replace(batch, future=None, future_mask=None)
 
 
 def _adamw(module: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
