@@ -499,6 +499,20 @@ def test_a_signal_ends_training_and_keeps_the_best_weights(tsformer, number, cod
     assert tsformer("predict", "run")[0] == 0
 
 
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_before_training_ends_the_process_at_once(tsformer, number, code):
+    Path("slow.py").write_text("import pathlib, time\npathlib.Path('ready').touch()\ntime.sleep(100)\n")
+    process = start("fit", "--plugin", "slow.py", "--model", "transformer", "--data", "sine")
+    deadline = time.monotonic() + 120
+    while not Path("ready").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (code, "")
+    assert one_line(err) == f"stopped by {number.name}"
+    assert not Path("runs").exists()
+
+
 def test_a_killed_fit_is_visibly_incomplete(tsformer):
     process = start("fit", "--model", "transformer", "--data", "sine", "--out", "run", "--max-steps", "100000")
     deadline = time.monotonic() + 120

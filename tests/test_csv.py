@@ -70,6 +70,12 @@ def test_stdin(monkeypatch):
     assert plugin.load(CsvConfig(path="-", **OPTIONS)).lengths.tolist() == [5, 5]
 
 
+@pytest.mark.parametrize("path", ["x" * 5000, "~nobody-of-that-name/x", "a\0b"])
+def test_paths_that_cannot_be(path):
+    with pytest.raises(DataError, match="no file"):
+        plugin.load(CsvConfig(path=path))
+
+
 def test_a_path_is_needed():
     for wrong in ({}, {"path": ""}, {"path": "x", "targets": "y"}, {"path": "x", "target": 3}):
         with pytest.raises(ValidationError):

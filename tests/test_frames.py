@@ -139,6 +139,7 @@ def test_files_that_are_not_there(tmp_path, monkeypatch):
         ("zzz", "air_passengers"),
         ("a\0b", "no file"),
         ("x" * 5000, "no file"),
+        ("~nobody-of-that-name/x", "no file"),
     ]:
         with pytest.raises(DataError) as error:
             read_table(path)
@@ -164,6 +165,16 @@ def test_a_file_that_may_not_be_read(tmp_path):
 def test_stdin(monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a,b\n1,2\n")))
     assert read_table("-").shape == (1, 2)
+
+
+def test_stdin_that_cannot_be_read(monkeypatch):
+    closed = io.TextIOWrapper(io.BytesIO(b""))
+    closed.close()
+    for stdin in (None, closed):
+        monkeypatch.setattr(sys, "stdin", stdin)
+        with pytest.raises(DataError) as error:
+            read_table("-")
+        assert "stdin cannot be read" in message(error)
 
 
 @pytest.mark.parametrize(
@@ -215,6 +226,23 @@ def test_times_that_begin_with_the_year(times, time_format, zone, frequency):
     again = panel(csv([*made.times[-1:].strftime(made.schema.time_format), *out[name]], name))
     assert again.schema == made.schema
     assert list(again.times[1:]) == list(last)
+
+
+@pytest.mark.parametrize("digits", range(1, 7))
+@pytest.mark.parametrize("start", ["%Y-%m-%d ", "%d.%m.%Y "])
+def test_fractions_of_a_second_keep_their_digits(digits, start):
+    step = 7 * 10 ** (6 - digits)
+    times = pd.date_range("2024-01-01", periods=60, freq=f"{step}us")
+    texts = list(times.strftime(start + "%H:%M:%S.%f").str.slice(0, -(6 - digits) or None))
+    made = panel(csv(texts[:50]), **({} if start[1] == "Y" else {"time_format": start + "%H:%M:%S.%f"}))
+    later = next_times(made.times[-1], made.schema.frequency, 10)
+    out = forecast_frame(made.schema, made.ids, [later], np.zeros((1, 10, 1)))
+    assert list(out["date"]) == texts[50:]
+    again = panel_with_schema(table(csv(list(out["date"]))), Schema.from_json(made.schema.to_json()))
+    assert again.times.equals(later)
+    finer = later + pd.Timedelta(1, "us")
+    out = forecast_frame(made.schema, made.ids, [finer], np.zeros((1, 10, 1)))
+    assert panel_with_schema(table(csv(list(out["date"]))), made.schema).times.equals(finer), "values before looks"
 
 
 @pytest.mark.parametrize(
@@ -318,6 +346,127 @@ def test_counters():
         panel("x,y\n1,1\n,2\n3,4\n5,4\n", time="x")
     with pytest.raises(DataError, match=r"column 'x': 1 step\(s\) of 1 missing"):
         panel("x,y\n1,1\n2,2\n3,4\n5,4\n", time="x")
+
+
+COUNT = list(range(60))
+YEARS = list(range(1949, 2009))
+IRREGULAR = [1, 2, 4, 9, 3, 5] * 10
+
+
+def numbered(name, values, more=""):
+    """A table with whole numbers in one column, perhaps another before it, and values."""
+    head, *cells = more.split(",")
+    rows = [f"{cells[i] + ',' if head else ''}{value},{i % 7}" for i, value in enumerate(values)]
+    return "\n".join([f"{head + ',' if head else ''}{name},y", *rows])
+
+
+@pytest.mark.parametrize(
+    "name", ["ds", "date", "Date", "time", "timestamp", "year", "YEAR", "Date_Time", "fiscal_year"]
+)
+@pytest.mark.parametrize("kind", [int, float, str])
+def test_years_in_a_column_called_like_a_time(name, kind):
+    frame = pd.DataFrame({name: pd.Series(YEARS).map(kind), "y": COUNT})
+    for made in (panel(numbered(name, YEARS)), panel_from_frame(frame)):
+        assert (made.schema.time, made.schema.targets, made.schema.frequency) == (name, ("y",), "YS")
+        assert made.schema.time_format == "%Y"
+    assert panel_with_schema(frame.tail(3), made.schema).times[0].year == 2006
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["ds", "date", "time", "Timestamp", "year", "t", "step", "index", "day", "month", "week_number", "time (ms)"],
+)
+def test_counters_in_a_column_called_like_a_time(name):
+    frame = pd.DataFrame({name: COUNT, "y": COUNT})
+    for made in (panel(numbered(name, COUNT)), panel_from_frame(frame), panel_from_frame(frame[::-1])):
+        assert (made.schema.time, made.schema.targets, made.schema.frequency) == (name, ("y",), 1)
+    later = pd.DataFrame({name: range(1000, 1004), "y": 1.0})
+    assert list(panel_with_schema(later, made.schema).times) == [1000, 1001, 1002, 1003], "no years all of a sudden"
+
+
+@pytest.mark.parametrize("name", ["ds", "date", "Time", "timestamp", "year", "t", "index", "month"])
+def test_irregular_numbers_in_a_column_called_like_a_time_are_no_target(name):
+    text = numbered(name, IRREGULAR)
+    with pytest.raises(DataError) as error:
+        panel(text)
+    assert f"column '{name}'" in message(error)
+    assert "(1, then 2 in line 3): name the time with --time, or the targets with --target" in message(error)
+    assert panel(text, targets=["y"]).schema.time is None
+    assert panel(text, targets=[name]).schema.targets == (name,)
+
+
+def test_rising_fractions_in_a_column_called_like_a_time_are_no_target():
+    with pytest.raises(DataError, match=r"column 'time' .* without a regular step \(1949\."):
+        panel(numbered("time", [1949.0, 1949.083, 1949.167, 1949.25, 1949.333]))
+
+
+@pytest.mark.parametrize("size", [1, 10**3, 10**6, 10**9])
+@pytest.mark.parametrize("name", ["unix", "timestamp", "ts", "time", "ds", "open_time", "unix_timestamp"])
+@pytest.mark.parametrize("step", [3600, 3617])
+def test_seconds_since_1970_are_no_target(name, step, size):
+    values = [size * (1_577_836_800 + i * step + (i == 40)) for i in COUNT]
+    with pytest.raises(DataError) as error:
+        panel(numbered(name, values))
+    assert f"column '{name}' seems to hold" in message(error)
+    assert "convert them to dates" in message(error)
+    assert "--target" in message(error)
+    assert panel(numbered(name, values[:40]), targets=["y"]).schema.frequency == step * size
+    assert panel(numbered(name, values[:40]), time=name).schema.frequency == step * size
+    days = ",".join(["date", *map(str, pd.date_range("2020-01-01", periods=60).strftime("%Y-%m-%d"))])
+    made = panel(numbered(name, values, days)) if name != "ds" else panel(numbered(name, values, days), time="date")
+    assert made.schema.targets == ("y",)
+    assert f"ignored columns that tell the time again (--target takes them): {name}" in made.notes
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("day_ahead_price", [50, 52, 51, 47, 60] * 12),
+        ("travel_time", [20, 21, 20, 21, 20, 22] * 10),
+        ("time_spent", [5] * 60),
+        ("year_built", [1980, 1999, 1999, 1950, 2001, 2010] * 10),
+        ("is_day_time", [0, 1] * 30),
+    ],
+)
+def test_measurements_whose_name_contains_a_word_of_time(name, values):
+    made = panel(numbered(name, values))
+    assert (made.schema.time, made.schema.targets) == (None, (name, "y"))
+    assert made.notes[-1] == f"forecast like any other, though called like times: {name} (--target chooses)"
+    made = panel(numbered(name, [value + 0.25 * (i % 3) for i, value in enumerate(values)]))
+    assert (made.schema.time, made.schema.targets, len(made.notes)) == (None, (name, "y"), 1)
+
+
+def test_what_tells_the_time_again_beside_dates():
+    days = pd.date_range("2020-01-01", periods=800)
+    frame = pd.DataFrame({"date": days, "year": days.year, "month": days.month, "day": days.day, "y": 1.5})
+    frame["t"], frame["T_out"], frame["index"] = range(800), [20, 21, 20, 22] * 200, [100, 101, 103, 102] * 200
+    made = panel_from_frame(frame)
+    assert made.schema.targets == ("y", "T_out", "index")
+    assert made.notes == (
+        "ignored columns that tell the time again (--target takes them): year, month, day, t",
+        "forecast like any other, though called like times: index (--target chooses)",
+    )
+    assert panel_from_frame(frame, targets=["month"]).schema.targets == ("month",)
+    with pytest.raises(DataError, match="name one with --target"):
+        panel_from_frame(frame[["date", "month"]])
+
+
+def test_several_columns_of_numbers_called_like_times():
+    with pytest.raises(DataError, match=r"2 columns of years \(ds, year\): choose one, --time ds"):
+        panel_from_frame(pd.DataFrame({"ds": YEARS, "year": YEARS, "y": COUNT}))
+    made = panel_from_frame(pd.DataFrame({"Unnamed: 0": COUNT, "index": COUNT, "ds": COUNT, "y": COUNT}))
+    assert (made.schema.time, made.schema.targets) == ("ds", ("y",))
+    made = panel_from_frame(pd.DataFrame({"T": [20, 21, 19, 25, 25, 24] * 10, "index": COUNT, "y": COUNT}))
+    assert (made.schema.time, made.schema.targets) == ("index", ("T", "y"))
+
+
+@pytest.mark.parametrize("by", ["shop", "t"])
+def test_a_counter_that_starts_again_with_each_series(by):
+    frame = pd.DataFrame({"shop": np.repeat(["a", "b"], 30), "t": COUNT[:30] * 2, "y": COUNT}).sort_values(
+        by, kind="stable"
+    )
+    made = panel_from_frame(frame, id="shop")
+    assert (made.schema.time, made.schema.targets, made.lengths.tolist()) == ("t", ("y",), [30, 30])
 
 
 def test_without_times_rows_are_in_order():
@@ -524,12 +673,58 @@ def test_types_of_columns_in_python():
         panel_from_frame(pd.DataFrame({"ds": days, "y": pd.array([1, None, 3], dtype="Int64")}))
 
 
+def test_an_index_of_dates_and_a_column_of_its_name():
+    days = pd.date_range("2024-01-01", periods=5)
+    with pytest.raises(DataError, match="the index and a column are both called 'y'"):
+        panel_from_frame(pd.DataFrame({"y": range(5)}, index=days.rename("y")))
+    frame = pd.DataFrame({"time": [3.5, 1, 2, 9, 4], "date": [3, 1, 2, 9, 4.5]}, index=days)
+    made = panel_from_frame(frame)
+    assert (made.schema.time, made.schema.targets) == ("ds", ("time", "date"))
+    assert panel_with_schema(frame, made.schema).times.equals(made.times)
+    out = forecast_frame(made.schema, made.ids, [next_times(made.times[-1], "D", 2)], np.zeros((1, 2, 2)))
+    assert list(out.columns) == ["ds", "time", "date"]
+    both = pd.DataFrame({"date": days, "y": range(5)}).set_index("date", drop=False)
+    assert panel_from_frame(both).schema.targets == ("y",)
+
+
+def test_an_index_of_times_that_are_not_dates():
+    frame = pd.DataFrame({"y": range(60)}, index=pd.Index(YEARS, name="year"))
+    with pytest.raises(DataError, match=r"index 'year' is no DatetimeIndex: reset_index\(\)"):
+        panel_from_frame(frame)
+    assert panel_from_frame(frame.reset_index()).schema.frequency == "YS"
+
+
+def test_rows_are_counted_where_labels_repeat():
+    part = pd.DataFrame({"ds": pd.date_range("2024-01-01", periods=3), "y": [1.0, 2, 3]})
+    with pytest.raises(DataError, match="2024-01-01 in row 0 and row 3"):
+        panel_from_frame(pd.concat([part, part]))
+    later = part.assign(ds=part["ds"] + pd.Timedelta(days=3), y=[1, np.nan, 3])
+    with pytest.raises(DataError, match="first in row 4"):
+        panel_from_frame(pd.concat([part, later]))
+
+
+def test_numbers_too_large_to_compute_with():
+    days = pd.date_range("2024-01-01", periods=3)
+    for values in ([1, 2e100, -3e300], [1.0, -1e101, 1e300]):
+        made = pd.DataFrame({"ds": days, "y": values})
+        expected = r"'y' has 2 value\(s\) beyond 1e\+100, too large .* in row 1: bring the column to a sensible unit"
+        with pytest.raises(DataError, match=expected):
+            panel_from_frame(made)
+        with pytest.raises(DataError, match=expected):
+            panel_with_schema(made, Schema(("y",), "ds", frequency="D"))
+    with pytest.raises(DataError, match=r"'y' has 1 infinite value\(s\), the first in row 2"):
+        panel_from_frame(pd.DataFrame({"ds": days, "y": [1, 2, 10**400]}))
+    assert panel_from_frame(pd.DataFrame({"ds": days, "y": [0, -1e100, 1e100]})).values.min() == -1e100
+
+
 def test_frames_that_are_refused():
     days = pd.date_range("2024-01-01", periods=3)
     with pytest.raises(DataError, match="several columns called y"):
         panel_from_frame(pd.DataFrame([[1, 2]], columns=["y", "y"]))
     with pytest.raises(DataError, match="MultiIndex"):
         panel_from_frame(pd.DataFrame({"y": [1, 2]}, index=pd.MultiIndex.from_tuples([(1, 2), (1, 3)])))
+    with pytest.raises(DataError, match=r"has 3 row\(s\) but no column"):
+        panel_from_frame(pd.DataFrame(index=days))
     with pytest.raises(DataError, match="no rows"):
         panel_from_frame(pd.DataFrame({"ds": days[:0], "y": []}))
     with pytest.raises(DataError, match=r"'ds' has no time in 1 row\(s\), the first in row 2"):
@@ -610,7 +805,7 @@ def test_stdout(capsys):
 
 def test_places_that_cannot_be_written(tmp_path):
     frame = pd.DataFrame({"y": [1.0]})
-    for place in (tmp_path / "no" / "out.csv", tmp_path, "a\0b"):
+    for place in (tmp_path / "no" / "out.csv", tmp_path, "a\0b", "x" * 5000, "~nobody-of-that-name/x"):
         with pytest.raises(ResourceError) as error:
             write_table(frame, place)
         assert "cannot be written" in message(error)
@@ -638,6 +833,41 @@ def test_links_and_devices_are_written_to_not_replaced(tmp_path):
     assert (tmp_path / "real.csv").read_text() == "y\n1\n"
     write_table(pd.DataFrame({"y": [1]}), os.devnull)
     assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
+
+
+# Panels made by hand
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({"offsets": np.array([0])}, "no series"),
+        ({"offsets": np.array([0, 2, 2, 4])}, "a series without rows"),
+        ({"offsets": np.array([0, 3, 2, 4])}, "ascend from 0"),
+        ({"offsets": np.array([1, 4])}, "ascend from 0"),
+        ({"offsets": np.array([0.0, 4.0])}, "must be int64"),
+        ({"offsets": np.array([0, 2, 4], dtype=np.int32)}, "must be int64"),
+        ({"offsets": np.array([0, 3])}, "does not fit together"),
+        ({"values": np.zeros(4)}, r"must be \[rows, columns\]"),
+        ({"ids": ("a", "a")}, "the id 'a' twice"),
+        ({"ids": ("a",)}, r"1 ids for 2 series"),
+        ({"schema": Schema((), past_covariates=("y",))}, "no target"),
+        ({"schema": Schema(("y",), past_covariates=("y",)), "values": np.zeros((4, 2))}, "the column 'y' twice"),
+        ({"schema": Schema(("y",), time="y")}, "the column 'y' twice"),
+    ],
+)
+def test_panels_that_do_not_fit_together(changed, expected):
+    parts = {
+        "values": np.zeros((4, 1)),
+        "offsets": np.array([0, 2, 4]),
+        "times": pd.Index([0, 1, 0, 1]),
+        "ids": ("a", "b"),
+        "schema": Schema(("y",)),
+    }
+    assert Panel(**parts).lengths.tolist() == [2, 2]
+    with pytest.raises(ValueError, match=expected) as error:
+        Panel(**{**parts, **changed})
+    message(error)
 
 
 # Anything at all
@@ -678,7 +908,7 @@ def test_any_text_is_a_panel_or_one_line(names, rows, sep, end, options):
 @given(
     start=st.dates(min_value=pd.Timestamp("1900-01-01").date(), max_value=pd.Timestamp("2200-01-01").date()),
     frequency=st.sampled_from(["D", "MS", "W-MON", "h", "B"]),
-    values=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=8, max_size=20),
+    values=st.lists(st.floats(-1e100, 1e100), min_size=8, max_size=20),
     series=st.integers(1, 2),
     bad=st.lists(st.tuples(st.integers(0, 19), st.integers(0, 2), CELLS), max_size=1),
     seed=st.integers(0, 99),

@@ -147,9 +147,35 @@ def test_another_time_of_day_is_named():
         infer_frequency(pd.DatetimeIndex(times))
 
 
-def test_months_on_the_15th_are_refused_not_rounded():
-    with pytest.raises(DataError, match=r"irregular: 31 d \(3x\)"):
-        infer_frequency(pd.date_range("2024-01-01", periods=6, freq="MS") + pd.Timedelta(days=14))
+@pytest.mark.parametrize("zone", [None, "America/New_York"])
+@pytest.mark.parametrize("periods", [10, 300])
+def test_dates_with_an_odd_time_of_day_want_none(zone, periods):
+    for days in (pd.date_range, pd.bdate_range):
+        times = (days("2015-01-01", periods=periods) + pd.Timedelta(hours=16)).tz_localize(zone).to_series()
+        times.iloc[[4, 7]] -= pd.Timedelta(hours=3)
+        with pytest.raises(DataError, match=r"2 row\(s\) at another time of day.*: write the dates without the time"):
+            infer_frequency(pd.DatetimeIndex(times))
+        with pytest.raises(DataError, match="write the dates without the time of day"):
+            check_steps(pd.DatetimeIndex(times), "D")
+
+
+def test_times_that_are_not_dates_keep_their_time_of_day():
+    times = pd.date_range("2024-01-01 09:00", periods=20, freq="36h").to_series()
+    times.iloc[3] += pd.Timedelta(minutes=7)
+    with pytest.raises(DataError, match="resampling"):
+        infer_frequency(pd.DatetimeIndex(times))
+
+
+@pytest.mark.parametrize(
+    ("frequency", "days"), [("MS", 14), ("MS", 27), ("2MS", 6), ("QS", 14), ("YS", 165), ("BMS", 1), ("WOM-2TUE", 0)]
+)
+def test_months_on_another_day_are_refused_not_rounded(frequency, days):
+    times = pd.date_range("2019-01-01", periods=8, freq=frequency) + pd.Timedelta(days=days)
+    with pytest.raises(DataError, match=r"irregular: .* must be dated on the first or last day of a month$"):
+        infer_frequency(times)
+    for rows in (1, 2, 5):
+        with pytest.raises(DataError, match=r"does not lie on MS: .* on the first day of a month"):
+            check_steps(times[1 : 1 + rows], "MS")
 
 
 @pytest.mark.parametrize(
@@ -250,6 +276,22 @@ def test_times_must_fit_the_frequency_they_are_said_to_have():
     with pytest.raises(DataError, match="do not go with"):
         check_steps(pd.Index([1, 2, 3]), "D")
     check_steps(pd.DatetimeIndex(["2024-01-01"]), "MS")
+
+
+@pytest.mark.parametrize("frequency", ["h", "D", "B", "W-FRI", "MS", "ME", "QE", "YS", "YE", "999999999D"])
+@pytest.mark.parametrize("zone", [None, "Asia/Tokyo"])
+def test_dates_end_with_the_year_9999(frequency, zone):
+    last = pd.Timestamp(np.datetime64("9996-12-31", "us"), tz=zone)
+    last = last + pd.Timedelta(days=1) if frequency.endswith("S") else last
+    last = last - pd.Timedelta(days=last.day_of_week - 4) if frequency in ("B", "W-FRI") else last
+    if "9D" not in frequency:
+        assert next_times(last, frequency, 2)[-1].year in (9996, 9997, 9998, 9999)
+    with pytest.raises(DataError, match=rf"30000000 step\(s\) of {frequency} .* beyond the year 9999"):
+        next_times(last, frequency, 30_000_000)
+    if frequency == "YE":
+        assert next_times(last, frequency, 3)[-1].year == 9999
+        with pytest.raises(DataError, match="beyond the year 9999"):
+            next_times(last, frequency, 4)
 
 
 def test_a_million_rows():

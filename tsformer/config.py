@@ -14,7 +14,7 @@ from typing import Any, Literal
 import pydantic
 
 from tsformer import registry
-from tsformer.errors import PluginError, Stopped, TsformerError, UsageError, did_you_mean, in_words, out_of_memory
+from tsformer.errors import PluginError, TsformerError, UsageError, did_you_mean, in_words, out_of_memory
 from tsformer.plugin import Config, Field
 from tsformer.registry import Kind
 
@@ -109,7 +109,7 @@ class Chosen:
         except TsformerError:
             raise
         except (Exception, SystemExit) as error:
-            if out_of_memory(error) or isinstance(error, Stopped):
+            if out_of_memory(error):
                 raise
             raise PluginError(f"{self} fails in {doing}: {in_words(error)}") from error
 

@@ -51,10 +51,6 @@ class ResourceError(TsformerError):
     exit_code = 7
 
 
-class Stopped(SystemExit):
-    """The process was told to end by a signal."""
-
-
 class InvalidValuesError(ValueError):
     """Values outside a transform's domain. Transforms raise it; the chain adds column, row and date.
 

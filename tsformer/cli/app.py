@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import warnings
 from collections.abc import Sequence
@@ -15,7 +14,7 @@ import tsformer
 from tsformer.cli import fit, plugins, predict
 from tsformer.cli.console import data_only, guarded
 from tsformer.cli.options import given, normalised
-from tsformer.errors import ResourceError, Stopped
+from tsformer.errors import ResourceError
 from tsformer.registry import load_file
 
 
@@ -27,7 +26,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     _tolerate_any_encoding()
     with guarded(as_json="--json" in words), warnings.catch_warnings():
-        signal.signal(signal.SIGTERM, _stop)
         if sys.stdout is None:
             raise ResourceError("stdout is closed; there is nowhere to write to")
         if not os.environ.get("TSFORMER_DEBUG"):
@@ -54,10 +52,6 @@ def build(words: Sequence[str]) -> typer.Typer:
     app.command("predict")(predict.predict)
     app.add_typer(plugins.app, name="plugins")
     return app
-
-
-def _stop(number: int, frame: object) -> None:
-    raise Stopped(128 + number)
 
 
 def _show_version(wanted: bool) -> None:
@@ -99,4 +93,3 @@ def _tolerate_any_encoding() -> None:
         reconfigure: Any = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="backslashreplace")
-

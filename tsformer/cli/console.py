@@ -9,9 +9,11 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from tsformer.errors import ResourceError, Stopped, TsformerError, UsageError, in_words, out_of_memory
+from tsformer.__main__ import leave
+from tsformer.errors import ResourceError, TsformerError, UsageError, in_words, out_of_memory
 
 if TYPE_CHECKING:
     from tsformer.evaluation.metrics import Metrics
@@ -57,9 +59,6 @@ def guarded(*, as_json: bool = False) -> Iterator[None]:
     except KeyboardInterrupt:
         say("interrupted")
         sys.exit(130)
-    except Stopped as stopped:
-        say("stopped by a signal")
-        sys.exit(stopped.code)
     except OSError as error:
         if os.environ.get("TSFORMER_DEBUG"):
             raise
@@ -108,9 +107,9 @@ def graceful_stop() -> Iterator[Stop]:
     """Within this, the first signal only asks: the step is finished and the best weights are saved."""
     stop = Stop()
 
-    def handle(number: int, frame: object) -> None:
+    def handle(number: int, frame: FrameType | None) -> None:
         if stop.number:
-            raise Stopped(128 + number)
+            leave(number, frame)
         stop.number = number
         say("stopping: the best weights so far are being saved (once more to stop at once)")
 

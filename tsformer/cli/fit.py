@@ -13,7 +13,7 @@ from tsformer import registry
 from tsformer.cli.console import data_only, graceful_stop, guarded, print_json, print_score, progress_bar, say, warnings
 from tsformer.cli.options import given, parameters, sections, with_signature
 from tsformer.config import Layer, TrainConfig, WindowConfig, name_in, read_file, resolve, transform_names
-from tsformer.errors import Stopped, TsformerError, in_words
+from tsformer.errors import TsformerError, in_words
 from tsformer.registry import Kind
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _run(*, layers: Sequence[Layer], out: Path | None, plot: Path | None, as_jso
                 settings, panel, on_start=start, on_step=on_step, on_evaluation=writer.log, interrupted=stop
             )
             if stop() and not result.history.steps:
-                raise Stopped(stop.exit_code)  # nothing was learned: the run stays incomplete
+                sys.exit(stop.exit_code)  # nothing was learned: the run stays incomplete
             writer.finish(result.fitted, result.summary())
         if not quiet:
             print_score(result)

@@ -194,9 +194,14 @@ def _find_numbers(frame: pd.DataFrame, taken: Collection[str], source: str, chos
                 f"{source}: column {doubtful!r} seems to hold {epoch_unit(values)} since 1970 ({values[0]}): convert "
                 f"them to dates, take them as numbers with --time {doubtful}, or name the targets with --target"
             )
+        found, where, counts = np.unique(np.diff(values), return_inverse=True, return_counts=True)
+        # One row has no step at all, two have no other to go with.
+        at = int((where != counts.argmax()).argmax()) if len(found) > 1 else 0
+        after = min(at + 1, len(values) - 1)
         raise DataError(
-            f"{source}: column {doubtful!r} is called like a time, but holds numbers without a regular step "
-            f"({', '.join(map(str, values[:4]))}): name the time with --time, or the targets with --target"
+            f"{source}: column {doubtful!r} is called like a time, but holds numbers without a regular step ("
+            f"{values[at]}, then {values[after]} in {place(frame, after)}): "
+            "name the time with --time, or the targets with --target"
         )
     if counter is not None:
         return counter, pd.Index(held[counter]), None

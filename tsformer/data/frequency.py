@@ -262,13 +262,10 @@ def _refuse_steps(times: pd.Index, frequency: Frequency, fits: np.ndarray) -> No
         if by_month(days) or (unit in ("MS", "ME") and not fits.all()):
             day = {"MS": "first", "ME": "last"}.get(unit, "first or last")
             remedy = f"data by the month, quarter or year must be dated on the {day} day of a month"
-    if not fits.all():
-        where = f"{show(times[int((~fits).argmax())])} does not lie on {frequency}"
-    elif len(found) > 1:
+    where = "" if fits.all() else f"{show(times[int((~fits).argmax())])} does not lie on {frequency}"
+    if not where and len(found) > 1:
         at = int((np.diff(values) != found[most[0]]).argmax())
         where = f"the first that differs from {show(times[at])} to {show(times[at + 1])}"
-    else:
-        where = ""
     steps = f"steps are irregular: {listed}{' and others' if len(found) > 4 else ''}" if listed else ""
     raise DataError(f"{'; '.join(part for part in (steps, where) if part)}: {remedy}")
 
