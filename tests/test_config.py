@@ -5,8 +5,9 @@ import json
 import pytest
 
 from tsformer import registry
-from tsformer.config import Layer, TrainConfig, read_file, resolve
+from tsformer.config import Layer, read_file, resolve
 from tsformer.errors import PluginError, UsageError
+from tsformer.settings import TrainConfig
 
 
 def layer(source=None, model=(), **values):

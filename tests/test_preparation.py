@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from tsformer import preparation
-from tsformer.config import Layer, WindowConfig, resolve
+from tsformer.config import Layer, resolve
 from tsformer.errors import DataError
 from tsformer.preparation import complete_window, origin_rows, prepare
+from tsformer.settings import WindowConfig
 
 
 def settings(transforms=(), scale="standard", **window):

@@ -7,9 +7,10 @@ import sys
 
 import numpy as np
 import pytest
+import safetensors.torch
 import torch
 
-from tsformer import fitting, preparation
+from tsformer import fitting, preparation, weights
 from tsformer import run as runs
 from tsformer.config import Layer, resolve
 from tsformer.errors import PluginError, ResourceError, RunError, UsageError
@@ -215,21 +216,23 @@ def test_the_latest_run_is_the_newest_complete_one(in_tmp, made):
     assert runs.find("latest").name == "a"
 
 
-def test_tied_weights_are_stored_once_and_come_back(tmp_path):
+def test_tied_weights_are_stored_once_and_come_back():
     class Tied(torch.nn.Module):
         def __init__(self):
             super().__init__()
             self.a, self.b = torch.nn.Linear(3, 3), torch.nn.Linear(3, 3)
             self.b.weight = self.a.weight
 
-    stored = fitting.contiguous(Tied())
-    assert set(stored) == {"a.weight", "a.bias", "b.bias"}
-    import safetensors.torch
-
-    safetensors.torch.save_file(stored, tmp_path / "w.safetensors")
+    stored = weights.save(Tied())
+    tensors = safetensors.torch.load(stored)
+    assert set(tensors) == {"a.weight", "a.bias", "b.bias"}
     module = Tied()
-    runs._load_weights(module, tmp_path / "w.safetensors")
-    assert torch.equal(module.b.weight, stored["a.weight"])
+    weights.load(module, stored)
+    assert torch.equal(module.b.weight, tensors["a.weight"])
+    assert module.b.weight is module.a.weight
+    for broken in (b"", stored[:-1], b"x" * 100):
+        with pytest.raises(ValueError, match=r"\w"):
+            weights.load(module, broken)
 
 
 def test_same_seed_same_bytes(tmp_path):

@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import nn
 
-from tsformer.config import TrainConfig
 from tsformer.data.windows import cut_windows
 from tsformer.nn.outputs import Point
+from tsformer.settings import TrainConfig
 from tsformer.training.loop import evaluate, predict, train
 from tsformer.training.schedules import cosine_with_warmup, linear_truth
 

@@ -12,11 +12,12 @@ from sklearn.exceptions import NotFittedError
 
 from tsformer import fitting, preparation
 from tsformer import run as runs
-from tsformer.config import Layer, Settings, resolve
+from tsformer.config import Layer, resolve
 from tsformer.data.frames import panel_from_frame, panel_with_schema
 from tsformer.data.panel import Panel
 from tsformer.errors import UsageError
 from tsformer.forecast import forecast
+from tsformer.settings import Settings
 from tsformer.training.loop import History
 
 

@@ -10,11 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import safetensors.torch
 import torch
 from torch import nn
 
-from tsformer.config import DEVICES, Chosen, Settings
+from tsformer import weights
 from tsformer.data.panel import Panel, Schema
 from tsformer.data.transforms import Chain
 from tsformer.data.windows import Windows
@@ -24,6 +23,7 @@ from tsformer.evaluation.metrics import Score, score, seasonal_scale
 from tsformer.nn.outputs import output_of
 from tsformer.plugin import Problem
 from tsformer.preparation import Prepared, complete_window, origin_rows, prepare
+from tsformer.settings import DEVICES, Chosen, Settings
 from tsformer.training.loop import History, Progress, predict, train
 
 
@@ -129,26 +129,7 @@ def try_out(model: Chosen, module: nn.Module, windows: Windows, problem: Problem
             raise PluginError(f"{model}: forward(batch, truth={truth}) returns values that are not finite")
     if model.plugin.persistent:
         with model.at_fault("its state dict, which must hold plain tensors that can be saved and loaded"):
-            safetensors.torch.save(contiguous(module))
-            module.load_state_dict(module.state_dict())
-
-
-def contiguous(module: nn.Module) -> dict[str, torch.Tensor]:
-    """The state dict on the CPU as it is saved; of tensors that share memory (tied weights) only the first."""
-    weights = {name: tensor.detach().cpu().contiguous() for name, tensor in module.state_dict().items()}
-    return {name: tensor for name, tensor in weights.items() if name not in twins(weights)}
-
-
-def twins(weights: Mapping[str, torch.Tensor]) -> dict[str, str]:
-    """Names of tensors that share their memory with an earlier one, with that one's name."""
-    first: dict[tuple[int, tuple[int, ...]], str] = {}
-    found = {}
-    for name, tensor in weights.items():
-        key = (tensor.data_ptr(), tuple(tensor.shape))
-        if tensor.numel() and key in first:
-            found[name] = first[key]
-        first.setdefault(key, name)
-    return found
+            weights.load(module, weights.save(module))
 
 
 def device_in_use(module: nn.Module) -> torch.device:

@@ -11,7 +11,6 @@ import pandas as pd
 import torch
 from torch import nn
 
-from tsformer.config import MOST_STEPS
 from tsformer.data.frames import forecast_frame
 from tsformer.data.frequency import next_times
 from tsformer.data.panel import Panel, Schema
@@ -19,6 +18,7 @@ from tsformer.data.windows import Windows
 from tsformer.errors import DataError, DivergedError, UsageError, did_you_mean
 from tsformer.fitting import Fitted, build_module, device_in_use
 from tsformer.nn.outputs import output_of
+from tsformer.settings import MOST_STEPS
 from tsformer.training.loop import predict
 
 

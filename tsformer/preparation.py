@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tsformer import registry
-from tsformer.config import Chosen, Settings, WindowConfig, validate_options
+from tsformer.config import validate_options
 from tsformer.data.frames import read_panel
 from tsformer.data.frequency import season_of
 from tsformer.data.panel import Panel, Schema
@@ -19,6 +19,7 @@ from tsformer.data.windows import Windows, cut_windows
 from tsformer.errors import DataError, PluginError, UsageError
 from tsformer.plugin import Problem, State, Task
 from tsformer.registry import Kind
+from tsformer.settings import Chosen, Settings, WindowConfig
 
 
 @dataclass(frozen=True)

@@ -21,18 +21,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import safetensors
-import safetensors.torch
 import torch
 
 import tsformer
+from tsformer import weights
 from tsformer.atomic import write_atomically
-from tsformer.config import Layer, Settings, resolve
+from tsformer.config import Layer, resolve
 from tsformer.data.panel import Schema
 from tsformer.errors import PluginError, ResourceError, RunError, TsformerError, UsageError
-from tsformer.fitting import Fitted, build_module, contiguous, twins
+from tsformer.fitting import Fitted, build_module
 from tsformer.plugin import Problem
 from tsformer.preparation import build_chain
+from tsformer.settings import Settings
 
 FORMAT = 1  # of what this version writes, and the newest that it reads
 MANIFEST, CONFIG, TRANSFORMS, WEIGHTS, METRICS = (
@@ -88,7 +88,7 @@ class Writer:
         written = NEEDED if persistent else (CONFIG, TRANSFORMS)
         self._write(TRANSFORMS, _to_json(fitted.chain.to_json()))
         if persistent:
-            self._write(WEIGHTS, safetensors.torch.save(contiguous(fitted.module)))
+            self._write(WEIGHTS, weights.save(fitted.module))
         manifest = {
             "format": FORMAT,
             "min_reader": FORMAT,
@@ -168,7 +168,10 @@ def load(folder: Path) -> tuple[Fitted, dict[str, Any]]:
             module = build_module(settings.model, problem)
     except PluginError as error:
         raise RunError(f"the model in '{folder}' cannot be built: {error}") from None
-    _load_weights(module, folder / WEIGHTS)
+    try:
+        weights.load(module, (folder / WEIGHTS).read_bytes())
+    except (ValueError, OSError) as error:
+        raise RunError(f"the weights in '{folder / WEIGHTS}' do not fit the model: {error}") from None
     told = ("status", "steps", "best_step", "metrics")
     summary: dict[str, Any] = {key: manifest[key] for key in told if key in manifest}
     return Fitted(settings, problem, schema, chain, module.eval()), summary
@@ -191,16 +194,6 @@ def _config(fitted: Fitted) -> dict[str, Any]:
         "problem": fitted.problem.to_json(),
         "schema": fitted.schema.to_json(),
     }
-
-
-def _load_weights(module: torch.nn.Module, file: Path) -> None:
-    try:
-        weights = safetensors.torch.load_file(file)
-        known = module.state_dict()
-        tied = {name: weights[twin] for name, twin in twins(known).items() if twin in weights}
-        module.load_state_dict({**weights, **tied})
-    except (safetensors.SafetensorError, RuntimeError, OSError) as error:
-        raise RunError(f"the weights in '{file}' do not fit the model: {' '.join(str(error).split())}") from None
 
 
 def _check(problem: Problem, schema: Schema, states: Mapping[str, Any], settings: Settings) -> None:

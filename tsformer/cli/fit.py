@@ -12,9 +12,10 @@ import typer
 from tsformer import registry
 from tsformer.cli.console import data_only, graceful_stop, guarded, print_json, print_score, progress_bar, say, warnings
 from tsformer.cli.options import given, parameters, sections, with_signature
-from tsformer.config import Layer, TrainConfig, WindowConfig, name_in, read_file, resolve, transform_names
+from tsformer.config import Layer, name_in, read_file, resolve, transform_names
 from tsformer.errors import TsformerError, in_words
 from tsformer.registry import Kind
+from tsformer.settings import TrainConfig, WindowConfig
 
 if TYPE_CHECKING:
     from tsformer.fitting import Fitted

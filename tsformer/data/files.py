@@ -17,6 +17,7 @@ from typing import IO, Any
 
 import pandas as pd
 
+from tsformer.atomic import write_atomically
 from tsformer.data.cells import LINE, MISSING
 from tsformer.data.columns import is_time_name
 from tsformer.data.outline import one_line, outline
@@ -108,15 +109,7 @@ def write_table(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
             # A pipe or /dev/null must be written to, never replaced by a file.
             target.write_bytes(content)
             return
-        partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-        try:
-            with partial.open("xb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            partial.replace(target)
-        finally:
-            partial.unlink(missing_ok=True)
+        write_atomically(target, content)
     except BrokenPipeError:
         raise
     except (OSError, ValueError) as error:

@@ -117,3 +117,10 @@ class Panel:
     def rows(self, series: int) -> slice:
         """Where a series lies in `values` and `times`."""
         return slice(int(self.offsets[series]), int(self.offsets[series + 1]))
+
+
+def by_series(series: np.ndarray) -> list[tuple[int, np.ndarray]]:
+    """Group windows by their series: each series in `series` int64 `[windows]`, with the positions of its windows."""
+    order = np.argsort(series, kind="stable")
+    found, first = np.unique(series[order], return_index=True)
+    return [(int(index), mine) for index, mine in zip(found, np.split(order, first[1:]), strict=True)]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from tsformer.data.panel import Panel
+from tsformer.data.panel import Panel, by_series
 from tsformer.errors import DataError, InvalidValuesError, PluginError
 from tsformer.plugin import State, Transform
 
@@ -120,7 +120,7 @@ class Chain:
             origin: int64 `[windows]`, row in `data.values` of each path's first step.
         """
         result = np.array(path, dtype=np.float64)
-        start_of = data.offsets
+        start_of, groups = data.offsets, by_series(series)
         for number in reversed(range(len(self.steps))):
             step, (inputs, offsets) = self.steps[number], data.inputs[number]
             first, stop = step.columns[0], min(step.columns[1], path.shape[-1])
@@ -128,8 +128,7 @@ class Chain:
                 continue  # a step on covariates only
             depth = max(1, step.transform.lost_rows)
             lost_after = sum(s.transform.lost_rows for s in self.steps[number:])
-            for index in np.unique(series):
-                mine = np.flatnonzero(series == index)
+            for index, mine in groups:
                 # the same moment, counted in the rows of this stage
                 here = origin[mine] - start_of[index] + lost_after + offsets[index]
                 anchor = inputs[here[:, None] + np.arange(-depth, 0)][:, :, first:stop]
@@ -166,10 +165,11 @@ class Chain:
         except InvalidValuesError as fault:
             raise _outside(fault, step, panel, series, lost) from fault
         result = rows[step.transform.lost_rows :].copy()
-        result[:, first:stop] = _promised(step, "forward", changed, (len(result), stop - first))
-        if not np.isfinite(result).all():
-            bad = InvalidValuesError(~np.isfinite(result), "are too large to compute with", "choose a sensible unit")
+        changed = _promised(step, "forward", changed, (len(result), stop - first))
+        if not np.isfinite(changed).all():
+            bad = InvalidValuesError(~np.isfinite(changed), "are too large to compute with", "choose a sensible unit")
             raise _outside(bad, step, panel, series, lost + step.transform.lost_rows)
+        result[:, first:stop] = changed
         return result
 
     def _check_length(self, step: Step, rows: np.ndarray, panel: Panel, series: int) -> None:

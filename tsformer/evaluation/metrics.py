@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tsformer.data.panel import Panel
+from tsformer.data.panel import Panel, by_series
 
 Metrics = dict[str, float | int | None]
 """{"mae", "rmse", "mase", "smape", "windows"}"""
@@ -64,10 +64,10 @@ def score(
     with np.errstate(invalid="ignore", divide="ignore"):
         total = np.abs(truth) + np.abs(forecast)
         relative = np.where(total == 0, 0.0, 200.0 * np.abs(error) / total)  # a zero that was forecast is no error
-    of_series = np.unique(series)
-    mase = np.full((len(of_series), len(names)), np.nan)
-    for row, index in enumerate(of_series):
-        mase[row] = np.abs(error[series == index]).mean(axis=(0, 1)) / scale[index]
+    groups = by_series(series)
+    mase = np.full((len(groups), len(names)), np.nan)
+    for row, (index, mine) in enumerate(groups):
+        mase[row] = np.abs(error[mine]).mean(axis=(0, 1)) / scale[index]
 
     def summary(channels: slice) -> Metrics:
         defined = mase[:, channels][np.isfinite(mase[:, channels])]

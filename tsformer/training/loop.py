@@ -13,10 +13,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from tsformer.config import TrainConfig
 from tsformer.data.windows import Batch, Windows
 from tsformer.errors import DivergedError
 from tsformer.nn.outputs import Output
+from tsformer.settings import TrainConfig
 from tsformer.training.schedules import cosine_with_warmup, linear_truth
 
 PREDICTED_AT_ONCE = 256

@@ -1,0 +1,134 @@
+"""What a run is configured by: the plugins with their options, the window, the training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tsformer import registry
+from tsformer.errors import PluginError, TsformerError, in_words, out_of_memory
+from tsformer.plugin import Config, Field
+from tsformer.registry import Kind
+
+DEFAULT_STEPS = 500
+MOST_STEPS = 1_000_000  # of a window
+DEVICES = r"auto|cpu|cuda(:\d{1,3})?|mps"
+
+
+class WindowConfig(Config):
+    """The windows cut from each series."""
+
+    lookback: int | None = Field(
+        None,
+        ge=1,
+        le=MOST_STEPS,
+        flag="--lookback",
+        description="steps that the model sees (default: chosen from season and horizon)",
+    )
+    horizon: int | None = Field(
+        None, ge=1, le=MOST_STEPS, flag="--horizon", description="steps to predict (default: chosen from the frequency)"
+    )
+    season: int | None = Field(
+        None,
+        ge=1,
+        le=MOST_STEPS,
+        flag="--season",
+        description="steps in one season (default: from the frequency, else 1)",
+    )
+    stride: int | None = Field(None, ge=1, le=MOST_STEPS, description="steps between two training windows (default: 1)")
+
+
+class TrainConfig(Config):
+    """The training loop."""
+
+    epochs: int | None = Field(None, ge=1, flag="--epochs", description="passes over all training windows")
+    max_steps: int | None = Field(
+        None, ge=1, flag="--max-steps", description=f"optimiser steps at most (default: {DEFAULT_STEPS}, or the epochs)"
+    )
+    batch_size: int | None = Field(
+        None, ge=1, description="windows in one step (default: 64, or a quarter of all where there are fewer than 256)"
+    )
+    lr: float = Field(1e-3, gt=0, flag="--lr", description="highest learning rate of AdamW")
+    weight_decay: float = Field(0.01, ge=0, description="weight decay of AdamW")
+    warmup: int = Field(50, ge=1, description="steps of linear warm-up, at most a tenth of all; a cosine follows")
+    clip: float = Field(1.0, gt=0, description="largest norm of the gradient")
+    loss: Literal["mse", "mae", "huber"] = Field("mse", description="what is minimised, on transformed values")
+    eval_every: int = Field(20, ge=1, description="steps between two evaluations on the validation part")
+    eval_windows: int = Field(512, ge=1, description="validation windows at most, evenly spaced")
+    patience: int = Field(10, ge=1, description="evaluations without improvement before training stops early")
+    truth_start: float = Field(
+        1.0, ge=0, le=1, description="probability that the decoder is fed the truth at the first step (1: always)"
+    )
+    truth_end: float = Field(
+        1.0, ge=0, le=1, description="the same at the last step; linear in between (scheduled sampling)"
+    )
+    seed: int = Field(0, ge=0, lt=2**63, flag="--seed", description="same seed, same machine: same forecast")
+    device: str = Field("auto", flag="--device", pattern=f"^({DEVICES})$", description="auto, cpu, cuda, cuda:1 or mps")
+
+    def batch_for(self, windows: int) -> int:
+        """Windows in one step: few windows make several batches all the same, whose noise curbs overfitting."""
+        return self.batch_size or max(1, min(64, windows // 4))
+
+    def steps_for(self, windows: int) -> int:
+        """Optimiser steps of a whole run over that many training windows."""
+        by_epochs = None if self.epochs is None else self.epochs * -(-windows // self.batch_for(windows))
+        limits = [limit for limit in (by_epochs, self.max_steps) if limit is not None]
+        return min(limits, default=DEFAULT_STEPS)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A plugin by name, with its options."""
+
+    kind: Kind
+    name: str
+    plugin: Any
+    config: Config
+
+    @property
+    def origin(self) -> str:
+        """Where the plugin comes from, in words."""
+        return registry.entries(self.kind)[self.name].origin
+
+    def __str__(self) -> str:
+        return f"{self.kind} '{self.name}' ({self.origin})"
+
+    @contextmanager
+    def at_fault(self, doing: str) -> Iterator[None]:
+        """Within this, what goes wrong is the plugin's fault and said so: PluginError with the place in its file."""
+        try:
+            yield
+        except TsformerError:
+            raise
+        except (Exception, SystemExit) as error:
+            if out_of_memory(error):
+                raise
+            raise PluginError(f"{self} fails in {doing}: {in_words(error)}") from error
+
+    def to_json(self) -> dict[str, Any]:
+        return {"name": self.name, **self.config.model_dump(mode="json")}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that a run is configured by. `data` is None when rows come from Python; `scale` when it is "none"."""
+
+    model: Chosen
+    data: Chosen | None
+    transforms: tuple[Chosen, ...]
+    scale: Chosen | None
+    window: WindowConfig
+    train: TrainConfig
+
+    def to_json(self) -> dict[str, Any]:
+        """What a configuration file holds, complete; `resolve` reads it back."""
+        return {
+            "model": self.model.to_json(),
+            **({"data": self.data.to_json()} if self.data else {}),
+            "transform": [chosen.to_json() for chosen in self.transforms],
+            "scale": self.scale.to_json() if self.scale else {"name": "none"},
+            "window": self.window.model_dump(mode="json"),
+            "train": self.train.model_dump(mode="json"),
+        }
