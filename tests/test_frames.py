@@ -240,7 +240,7 @@ def test_fractions_of_a_second_keep_their_digits(digits, start):
     assert list(out["date"]) == texts[50:]
     again = panel_with_schema(table(csv(list(out["date"]))), Schema.from_json(made.schema.to_json()))
     assert again.times.equals(later)
-    finer = later + pd.Timedelta(1, "us")
+    finer = (later + np.timedelta64(1, "us")).as_unit("us")
     out = forecast_frame(made.schema, made.ids, [finer], np.zeros((1, 10, 1)))
     assert panel_with_schema(table(csv(list(out["date"]))), made.schema).times.equals(finer), "values before looks"
 
@@ -713,7 +713,7 @@ def test_numbers_too_large_to_compute_with():
         with pytest.raises(DataError, match=expected):
             panel_with_schema(made, Schema(("y",), "ds", frequency="D"))
     with pytest.raises(DataError, match=r"'y' has 1 infinite value\(s\), the first in row 2"):
-        panel_from_frame(pd.DataFrame({"ds": days, "y": [1, 2, 10**400]}))
+        panel_from_frame(pd.DataFrame({"ds": days, "y": pd.Series([1, 2, 10**400], dtype=object)}))
     assert panel_from_frame(pd.DataFrame({"ds": days, "y": [0, -1e100, 1e100]})).values.min() == -1e100
 
 
