@@ -385,8 +385,48 @@ def test_a_fault_after_the_first_step_names_the_place(tsformer):
     late = "self.n = getattr(self, 'n', 0) + 1\n        1 / (self.n < 5)\n        past = torch"
     Path("late.py").write_text(LOCAL.replace("past = torch", late))
     code, _, err = tsformer("fit", "--plugin", "late.py", "--model", "late", "--data", "sine", "--quiet")
-    assert code == 1
-    assert "ZeroDivisionError: division by zero (late.py, line 18)" in one_line(err)
+    assert code == 5
+    assert "model 'late' (file late.py) fails in training: ZeroDivisionError" in one_line(err)
+    assert "(late.py, line 18)" in one_line(err)
+
+
+@pytest.mark.parametrize(
+    "late",
+    [
+        "if self.training: raise SystemExit(0)",
+        "if self.training: return self.net(past).view(-1, 30, 1, 1)[:, :1]",
+        "self.n = getattr(self, 'n', 0) + 1\n        if self.n > 5: return self.net(past).view(-1, 30, 1, 1)[:, :1]",
+    ],
+)
+def test_a_contract_that_is_broken_later_is_said_too(tsformer, late):
+    Path("late.py").write_text(LOCAL.replace("        return self.net", f"        {late}\n        return self.net"))
+    words = ("--plugin", "late.py", "--model", "late", "--data", "sine", "--quiet", "--max-steps", "3")
+    code, out, err = tsformer("fit", *words)
+    assert (code, out) == (5, ""), err
+    assert "model 'late' (file late.py) fails in" in one_line(err)
+
+
+@pytest.mark.parametrize("name", ["ds", "t"])
+def test_a_time_column_of_whole_numbers_survives_the_run_folder(tsformer, name):
+    pd.DataFrame({name: np.arange(120), "[/]": np.sin(np.arange(120.0)), "b$": 1.0}).to_csv("d.csv", index=False)
+    code, out, err = tsformer("fit", "--model", "transformer", "--data", "csv", "--path", "d.csv", *FAST)
+    assert code == 0, err
+    assert "[/]: transformer" in err
+    code, out, err = tsformer("predict")
+    assert code == 0, err
+    assert out.splitlines()[0] == f"{name},[/],b$"
+    assert out.splitlines()[1].startswith("120,")
+
+
+def test_a_second_column_of_dates_does_not_confuse_a_run(tsformer):
+    days = pd.date_range("2024-01-01", periods=120)
+    table = pd.DataFrame({"ds": days, "y": np.arange(120.0)})
+    table.to_csv("d.csv", index=False)
+    assert tsformer("fit", "--model", "transformer", "--data", "csv", "--path", "d.csv", *FAST)[0] == 0
+    table.assign(date=days).to_csv("d.csv", index=False)
+    code, out, err = tsformer("predict")
+    assert code == 0, err
+    assert out.splitlines()[1].startswith("2024-04-30,")
 
 
 def test_what_a_plugin_prints_does_not_reach_stdout(tsformer):
@@ -444,7 +484,7 @@ def test_the_data_of_a_run_are_found_from_any_folder_and_read_by_name(tsformer, 
     table.assign(ds=pd.date_range("2024-01-01", periods=120, freq="h")).to_csv("../d.csv", index=False)
     code, _, err = tsformer("predict", run)
     assert code == 3
-    assert "frequency h" in one_line(err)
+    assert "frequency is h" in one_line(err)
     Path("../d.csv").unlink()
     code, _, err = tsformer("predict", run)
     assert code == 3

@@ -98,6 +98,22 @@ def test_scikit_learns_manners():
         forecaster.predict()
 
 
+def test_what_predict_does_not_take(air):
+    forecaster = Forecaster(horizon=12, transforms="log", targets="y", **FAST).fit(air)
+    for data in ("x.csv", [1, 2], air["y"]):
+        with pytest.raises(UsageError, match="predict takes a DataFrame"):
+            forecaster.predict(data)
+    for horizon in ("3", 2.5, True, 0, 10**30):
+        with pytest.raises(UsageError, match="whole number"):
+            forecaster.predict(horizon=horizon)
+    assert len(forecaster.predict(horizon=np.int64(3))) == 3
+    other = tsformer.read("csv", path="seattle_weather", target="wind")
+    with pytest.raises(DataError, match="needs the column 'y'"):
+        forecaster.predict(other)
+    with pytest.raises(UsageError, match="save takes the path"):
+        forecaster.save(3)
+
+
 def test_evaluate_is_the_score_beside_the_naive_forecasts(air):
     table = Forecaster(horizon=12, **FAST).fit(air).evaluate()
     assert table.index.tolist() == ["tcn_transformer", "last_value", "seasonal_naive"]
@@ -187,6 +203,12 @@ def test_closed_forms_are_fitted_through_the_hook(air, own_registry):
         ({"horizon": 0}, UsageError, "--window.horizon"),
         ({"horizon": 100}, DataError, "rows in all"),
         ({"transforms": ["logg"]}, PluginError, "did you mean 'log'"),
+        ({"transforms": 3}, UsageError, "wrong type"),
+        ({"scale": None}, UsageError, "wrong type"),
+        ({"train_options": 3}, UsageError, "wrong type"),
+        ({"train_options": {"seed": 3}}, UsageError, "'seed' is no option here"),
+        ({"model_options": {"name": "x"}}, UsageError, "'name' is no option here"),
+        ({"targets": 3}, UsageError, "targets are names"),
     ],
 )
 def test_errors(air, options, error, said):

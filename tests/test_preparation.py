@@ -125,6 +125,10 @@ BAD_TRANSFORMS = {
     "forward_shape": ("return values[:, :1]", "return path"),
     "inverse_shape": ("return values * 1", "return path[:, :1]"),
     "state": ("return values * 1", "return path"),
+    "raises": ("return 1 / 0", "return path"),
+    "exits": ("raise SystemExit(0)", "return path"),
+    "inverse_raises": ("return values * 1", "return 1 / 0"),
+    "text": ("return values.astype(str)", "return path"),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -129,7 +130,7 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         self._check_fitted()
         if not isinstance(path, str | Path) or "\0" in str(path):
             raise UsageError(f"save takes the path of a folder, not {path!r}")
-        writer = runs.Writer(Path(path))
+        writer = runs.Writer(Path(os.path.expanduser(path)))
         writer.start(self.fitted_)
         for record in self.history_.evaluations if self.history_ else ():
             writer.log(record)
@@ -137,25 +138,34 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         return writer.folder
 
     def _settings(self) -> Settings:
+        try:
+            values = self._values()
+        except (TypeError, ValueError) as error:
+            raise UsageError(f"an argument of Forecaster is of the wrong type: {error}") from None
+        return resolve([Layer(values)], needs_data=False)
+
+    def _values(self) -> dict[str, Any]:
         model, train = dict(self.model_options or {}), dict(self.train_options or {})
         for options, name in ((model, "name"), (train, "seed"), (train, "device")):
             if name in options:
                 own = "model" if name == "name" else name
                 raise UsageError(f"'{name}' is no option here: give it as Forecaster({own}=...)")
         transforms = [self.transforms] if isinstance(self.transforms, str | Mapping) else list(self.transforms)
-        values = {
+        return {
             "model": {**model, "name": self.model},
             "transform": [{"name": item} if isinstance(item, str) else dict(item) for item in transforms],
             "scale": {"name": self.scale} if isinstance(self.scale, str) else dict(self.scale),
             "window": {"lookback": self.lookback, "horizon": self.horizon, "season": self.season},
             "train": {**train, "seed": self.seed, "device": self.device},
         }
-        return resolve([Layer(values)], needs_data=False)
 
     def _panel(self, data: pd.DataFrame) -> Panel:
         if not isinstance(data, pd.DataFrame):
             raise UsageError(f"fit takes a pandas DataFrame or what tsformer.read returns, not {type(data).__name__}")
         targets = self.targets if self.targets is not None else (("y",) if "y" in data.columns else None)
+        targets = (targets,) if isinstance(targets, str) else targets
+        if targets is not None and not isinstance(targets, Sequence):
+            raise UsageError(f"targets are names of columns, not {targets!r}")
         return panel_from_frame(
             data,
             id=self._present(data, self.id_column, "unique_id"),

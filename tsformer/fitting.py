@@ -198,18 +198,19 @@ def fit(
                 plugin.fit(module.cpu(), prepared.train, prepared.validation)  # windows are on the CPU
             module.to(device)
         elif any(p.requires_grad for p in module.parameters()):
-            history = train(
-                module,
-                prepared.train,
-                prepared.validation,
-                output,
-                settings.train,
-                generator=np.random.default_rng(seeds[1]),
-                device=device,
-                on_step=on_step,
-                on_evaluation=on_evaluation,
-                interrupted=interrupted,
-            )
+            with settings.model.at_fault("training"):
+                history = train(
+                    module,
+                    prepared.train,
+                    prepared.validation,
+                    output,
+                    settings.train,
+                    generator=np.random.default_rng(seeds[1]),
+                    device=device,
+                    on_step=on_step,
+                    on_evaluation=on_evaluation,
+                    interrupted=interrupted,
+                )
         if history.error is not None and history.best_step == 0:
             raise history.error
         forecast = backcast(fitted, prepared, device)
@@ -220,7 +221,8 @@ def fit(
 def backcast(fitted: Fitted, prepared: Prepared, device: torch.device) -> np.ndarray:
     """Forecasts of all test windows in the user's units, float64 `[windows, horizon, targets]`."""
     test = prepared.test
-    path = predict(fitted.module, test, output_of(fitted.problem), device)
+    with fitted.settings.model.at_fault("prediction"):
+        path = predict(fitted.module, test, output_of(fitted.problem), device)
     forecast = fitted.chain.inverse(path, prepared.data, test.series.numpy(), test.origins.numpy())
     if not np.isfinite(forecast).all():
         raise DivergedError(f"{fitted.settings.model} predicts values that are not finite; nothing usable was learned")

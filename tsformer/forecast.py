@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral
 
 import numpy as np
 import pandas as pd
@@ -58,9 +59,10 @@ def forecast(fitted: Fitted, panel: Panel, horizon: int | None = None) -> Foreca
     """
     problem = fitted.problem
     horizon = problem.horizon if horizon is None else horizon
-    if not isinstance(horizon, int) or isinstance(horizon, bool) or not 1 <= horizon <= MOST_STEPS:
+    if not isinstance(horizon, Integral) or isinstance(horizon, bool) or not 1 <= horizon <= MOST_STEPS:
         raise UsageError(f"--horizon must be a whole number from 1 to {MOST_STEPS}, not {horizon!r}")
     panel = in_columns_of(panel, fitted.schema)
+    horizon = int(horizon)
     _check_rows(panel, problem.lookback + fitted.chain.lost)
     module, steps = fitted.module, problem.horizon
     if horizon > problem.horizon:
@@ -78,7 +80,8 @@ def forecast(fitted: Fitted, panel: Panel, horizon: int | None = None) -> Foreca
         problem.targets,
         future=False,
     )
-    path = predict(module, windows, output_of(problem), device_in_use(module))
+    with fitted.settings.model.at_fault("prediction"):
+        path = predict(module, windows, output_of(problem), device_in_use(module))
     values = fitted.chain.inverse(path[:, :horizon], data, series, data.offsets[1:])
     if not np.isfinite(values).all():
         bad = panel.ids[int(np.argwhere(~np.isfinite(values))[0][0])]

@@ -208,8 +208,9 @@ class DataPlugin:
         example: a configuration that yields little data, for the conformance checks.
         tasks: what the data can be used for.
         defaults: optional `defaults(panel) -> Defaults`: lookback, horizon, stride and season that suit the data.
-        read: optional `read(config, source, schema) -> Panel`: new rows at predict time. Without it, the schema's
-            columns are read from a CSV file.
+        read: optional `read(config, source, schema) -> Panel`: rows at predict time in the schema's columns, from a
+            file or "-" (stdin), or the data of `config` again when `source` is None. Without it, new rows are read from
+            a CSV file, and the data again by `load`.
     """
 
     config: type[Config]

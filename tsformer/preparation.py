@@ -75,15 +75,19 @@ def read_rows(settings: Settings, source: str | None, schema: Schema) -> Panel:
     Raises:
         DataError: rows that cannot be taken.
     """
-    if source is None:
-        try:
-            return load_data(settings.data)
-        except DataError as error:
-            raise DataError(f"the run's own data cannot be read again, give rows with --input ({error})") from None
-    if settings.data is not None and settings.data.plugin.read is not None:
-        panel: Panel = settings.data.plugin.read(settings.data.config, source, schema)
-        return panel
-    return read_panel(source, schema)
+    data = settings.data
+    try:
+        if data is not None and data.plugin.read is not None:
+            with data.at_fault("read"):
+                panel = data.plugin.read(data.config, source, schema)
+            if not isinstance(panel, Panel):
+                raise PluginError(f"{data}: read returned {type(panel).__name__}, not a Panel")
+            return panel
+        return load_data(data) if source is None else read_panel(source, schema)
+    except DataError as error:
+        if source is not None:
+            raise
+        raise DataError(f"the run's own data cannot be read again, give rows with --input ({error})") from None
 
 
 def complete_window(window: WindowConfig, panel: Panel) -> WindowConfig:
@@ -162,7 +166,14 @@ def build_chain(settings: Settings, schema: Schema, states: Mapping[str, list[St
     steps = [(chosen, (0, len(schema.targets))) for chosen in settings.transforms]
     if settings.scale is not None:
         steps.append((settings.scale, (0, len(schema.columns))))
-    return Chain([Step(c.name, c.plugin.build(c.config), columns) for c, columns in steps], states)
+    built = []
+    for chosen, columns in steps:
+        with chosen.at_fault("build"):
+            transform = chosen.plugin.build(chosen.config)
+        if not isinstance(getattr(transform, "lost_rows", None), int) or transform.lost_rows < 0:
+            raise PluginError(f"{chosen}: what build returns needs lost_rows, a whole number from 0")
+        built.append(Step(chosen.name, transform, columns))
+    return Chain(built, states)
 
 
 def origin_rows(prepared: Prepared) -> np.ndarray:

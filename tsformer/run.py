@@ -28,7 +28,7 @@ from tsformer import weights
 from tsformer.atomic import write_atomically
 from tsformer.config import Layer, resolve
 from tsformer.data.panel import Schema
-from tsformer.errors import PluginError, ResourceError, RunError, TsformerError, UsageError
+from tsformer.errors import PluginError, ResourceError, RunError, TsformerError, UsageError, in_words
 from tsformer.fitting import Fitted, build_module
 from tsformer.plugin import Problem
 from tsformer.preparation import build_chain
@@ -162,7 +162,7 @@ def load(folder: Path) -> tuple[Fitted, dict[str, Any]]:
     except UsageError as error:
         raise RunError(f"the options in '{folder}' do not fit the plugins that are here: {error}") from None
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise RunError(f"'{folder / CONFIG}' is not the configuration of a run: {error!r}") from None
+        raise RunError(f"'{folder / CONFIG}' is not the configuration of a run: {in_words(error)}") from None
     try:
         with torch.random.fork_rng(devices=range(torch.cuda.device_count())):  # building draws weights, to be replaced
             module = build_module(settings.model, problem)
@@ -198,9 +198,13 @@ def _config(fitted: Fitted) -> dict[str, Any]:
 
 def _check(problem: Problem, schema: Schema, states: Mapping[str, Any], settings: Settings) -> None:
     """Raises ValueError when the parts of a configuration are of the wrong kind, or do not fit together."""
-    words = (*schema.columns, schema.time, schema.id, schema.zone, schema.time_format)
-    if not all(isinstance(word, str | None) for word in words) or not isinstance(schema.frequency, str | float | None):
+    words = (schema.time, schema.id, schema.zone, schema.time_format)
+    named = all(isinstance(name, str) for name in schema.columns) and all(isinstance(w, str | None) for w in words)
+    if not named or isinstance(schema.frequency, bool) or not isinstance(schema.frequency, str | int | float | None):
         raise ValueError("the schema does not hold names and a frequency")
+    window = settings.window
+    if (problem.lookback, problem.horizon, problem.season) != (window.lookback, window.horizon, window.season):
+        raise ValueError("the problem is not that of the window")
     counts = (len(schema.targets), len(schema.past_covariates), len(schema.future_covariates))
     if counts != (problem.targets, problem.past_covariates, problem.future_covariates):
         raise ValueError(f"the schema has {counts} columns, the problem another number")

@@ -9,6 +9,7 @@ import pydantic
 
 from tsformer.data.frames import panel_from_frame, read_panel, read_table, source_name
 from tsformer.data.panel import Panel, Schema
+from tsformer.errors import DataError
 from tsformer.plugin import Config, DataPlugin, Field
 
 
@@ -64,9 +65,15 @@ def load(config: CsvConfig) -> Panel:
     )
 
 
-def read(config: CsvConfig, source: str, schema: Schema) -> Panel:
-    """New rows, written like the file that the run was fitted on."""
-    return read_panel(source, schema, sep=config.sep, decimal=config.decimal, encoding=config.encoding)
+def read(config: CsvConfig, source: str | None, schema: Schema) -> Panel:
+    """New rows, written like the file that the run was fitted on; that very file when no other is named.
+
+    Raises:
+        DataError: rows that cannot be taken, or a run that was fitted on stdin, which cannot be read twice.
+    """
+    if source is None and config.path == "-":
+        raise DataError("it was fitted on stdin")
+    return read_panel(source or config.path, schema, sep=config.sep, decimal=config.decimal, encoding=config.encoding)
 
 
 plugin = DataPlugin(config=CsvConfig, load=load, example=CsvConfig(path="air_passengers"), read=read)

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 def say(line: str, *, quiet: bool = False) -> None:
     """One line on stderr."""
     if not quiet:
-        print(line, file=sys.stderr)
+        with contextlib.suppress(OSError):  # a full or closed stderr must not cost a fit
+            print(line, file=sys.stderr, flush=True)
 
 
 def report(error: TsformerError, *, as_json: bool) -> None:
@@ -155,6 +156,7 @@ def print_score(result: Result) -> None:
     """The table of test errors beside the naive forecasts, and a plain warning when they are not beaten."""
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     problem, settings = result.fitted.problem, result.fitted.settings
     table = Table(
@@ -167,10 +169,10 @@ def print_score(result: Result) -> None:
     targets = list(result.test.by_target)
     for target in targets[:MOST_TARGETS] if len(targets) > 1 else ():
         for name, score in scores.items():
-            table.add_row(f"{target}: {name}", *_cells(score.by_target[target]))
+            table.add_row(Text(f"{target}: {name}"), *_cells(score.by_target[target]))
         table.add_section()
     for name, score in scores.items():
-        table.add_row(f"all {len(targets)}: {name}" if len(targets) > 1 else name, *_cells(score.overall))
+        table.add_row(Text(f"all {len(targets)}: {name}" if len(targets) > 1 else name), *_cells(score.overall))
     Console(stderr=True).print(table)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -97,6 +98,7 @@ def fit(
                 flags.setdefault("transform_options", {}).setdefault(chain[section], {}).update(values)
             else:
                 flags.setdefault(section, {}).update(values)
+        out, plot = (path and Path(os.path.expanduser(path)) for path in (out, plot))
         _run(layers=[*layers, Layer(flags)], out=out, plot=plot, as_json=json, quiet=quiet)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -36,6 +37,7 @@ def predict(
         from tsformer.report import plots
 
         if plot is not None:
+            plot = Path(os.path.expanduser(plot))
             plots.require(plot)
         folder = runs.find(run)
         with data_only():

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 import torch
 
 from tsformer.data.panel import Panel, by_series
-from tsformer.errors import DataError, InvalidValuesError, PluginError
+from tsformer.errors import DataError, InvalidValuesError, PluginError, TsformerError, in_words
 from tsformer.plugin import State, Transform
 
 
@@ -133,7 +134,8 @@ class Chain:
                 here = origin[mine] - start_of[index] + lost_after + offsets[index]
                 anchor = inputs[here[:, None] + np.arange(-depth, 0)][:, :, first:stop]
                 part = result[mine][:, :, first:stop]
-                back = step.transform.inverse(part.copy(), data.states[index][number], anchor)
+                with _at_fault(step, "inverse"):
+                    back = step.transform.inverse(part.copy(), data.states[index][number], anchor)
                 result[mine, :, first:stop] = _promised(step, "inverse", back, part.shape)
         return result
 
@@ -149,11 +151,12 @@ class Chain:
             first, stop = step.columns
             self._check_length(step, rows, panel, series)
             try:
-                state = step.transform.fit(rows[:, first:stop].copy())
+                with _at_fault(step, "fit"):
+                    state = step.transform.fit(rows[:, first:stop].copy())
             except InvalidValuesError as fault:
                 raise _outside(fault, step, panel, series, lost) from fault
             states.append(_plain(step, state))
-            rows = self._apply(step, rows, state, panel, series, lost)
+            rows = self._apply(step, rows, states[-1], panel, series, lost)
             lost += step.transform.lost_rows
         return states
 
@@ -161,7 +164,8 @@ class Chain:
         first, stop = step.columns
         self._check_length(step, rows, panel, series)
         try:
-            changed = step.transform.forward(rows[:, first:stop].copy(), state)
+            with _at_fault(step, "forward"):
+                changed = step.transform.forward(rows[:, first:stop].copy(), state)
         except InvalidValuesError as fault:
             raise _outside(fault, step, panel, series, lost) from fault
         result = rows[step.transform.lost_rows :].copy()
@@ -181,9 +185,20 @@ def _offsets(stage: list[np.ndarray]) -> np.ndarray:
     return np.concatenate([[0], np.cumsum([len(rows) for rows in stage])]).astype(np.int64)
 
 
+@contextmanager
+def _at_fault(step: Step, method: str) -> Iterator[None]:
+    """Within this, what goes wrong is the plugin's fault and said so; values outside its domain are the data's."""
+    try:
+        yield
+    except (InvalidValuesError, TsformerError, MemoryError):
+        raise
+    except (Exception, SystemExit) as error:
+        raise PluginError(f"transform '{step.name}' fails in {method}: {in_words(error)}") from error
+
+
 def _promised(step: Step, method: str, values: object, shape: tuple[int, ...]) -> np.ndarray:
     """A plugin's array, refused when it is none of the promised shape: numpy would stretch it silently."""
-    if not isinstance(values, np.ndarray) or values.shape != shape:
+    if not isinstance(values, np.ndarray) or values.shape != shape or values.dtype.kind not in "fiu":
         got = values.shape if isinstance(values, np.ndarray) else type(values).__name__
         raise PluginError(f"transform '{step.name}': {method} returned {got}, not an array {shape}")
     return values

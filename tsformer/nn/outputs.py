@@ -76,11 +76,15 @@ class Point:
             batch: with `future` `[batch, horizon, targets]`; without `future_mask` all of it is real.
 
         Raises:
-            ValueError: when the batch has no future.
+            ValueError: when the batch has no future, or one of another shape.
         """
         if batch.future is None:
             raise ValueError("a loss needs batch.future")
         point = self.point(prediction)
+        if point.shape != batch.future.shape:  # which torch would stretch silently
+            raise ValueError(
+                f"a prediction {tuple(prediction.shape)} does not fit a future {tuple(batch.future.shape)}"
+            )
         if batch.future_mask is None:
             return self._loss(point, batch.future)
         mask = batch.future_mask

@@ -172,7 +172,10 @@ def predict(
     module.eval()
     with torch.inference_mode():
         parts = [output.point(module(without_future(batch).to(device))).cpu() for batch in windows.batches(size)]
-    return torch.cat(parts).double().numpy()
+    path = torch.cat(parts).double().numpy()
+    if path.shape != (len(windows), windows.horizon, windows.targets):
+        raise ValueError(f"{path.shape} is predicted, not {(len(windows), windows.horizon, windows.targets)}")
+    return path
 
 
 def without_future(batch: Batch) -> Batch:
