@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tsformer import load
 from tsformer.cli.app import main
 
 FAST = ["--max-steps", "3", "--model.d-model", "16", "--model.d-ff", "16"]
@@ -381,13 +382,19 @@ def test_a_model_that_breaks_its_contract_is_named_before_anything_is_written(ts
     assert not Path("runs").exists()
 
 
-def test_a_fault_after_the_first_step_names_the_place(tsformer):
+def test_a_fault_after_the_first_step_names_the_place(tsformer, monkeypatch):
     late = "self.n = getattr(self, 'n', 0) + 1\n        1 / (self.n < 5)\n        past = torch"
     Path("late.py").write_text(LOCAL.replace("past = torch", late))
     code, _, err = tsformer("fit", "--plugin", "late.py", "--model", "late", "--data", "sine", "--quiet")
     assert code == 5
     assert "model 'late' (file late.py) fails in training: ZeroDivisionError" in one_line(err)
     assert "(late.py, line 18)" in one_line(err)
+    assert "Traceback" not in err
+    monkeypatch.setenv("TSFORMER_DEBUG", "1")
+    code, _, err = tsformer("fit", "--plugin", "late.py", "--model", "late", "--data", "sine", "--quiet")
+    assert code == 5
+    assert "Traceback" in err
+    assert err.strip().splitlines()[-1].startswith("error: ")
 
 
 @pytest.mark.parametrize(
@@ -477,6 +484,10 @@ def test_the_data_of_a_run_are_found_from_any_folder_and_read_by_name(tsformer, 
     monkeypatch.chdir("elsewhere")
     code, out, err = tsformer("predict", run)
     assert (code, out) == (0, before), err
+    loaded = load(run).predict()
+    assert [line.split(",")[1:] for line in before.splitlines()[1:]] == [
+        [repr(float(a)), repr(float(b))] for a, b in zip(loaded["a"], loaded["b"], strict=True)
+    ]
     table.rename(columns={"b": "bb"}).to_csv("../d.csv", index=False)
     code, _, err = tsformer("predict", run)
     assert code == 3

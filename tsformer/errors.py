@@ -5,7 +5,8 @@ A message says what is wrong, where, and what to do, in one line; the command li
 
 import difflib
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -87,3 +88,26 @@ def out_of_memory(error: BaseException) -> bool:
     """Whether it is Python's or torch's word for that; torch need not be imported."""
     names = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
     return names or (isinstance(error, RuntimeError) and "can't allocate memory" in str(error))
+
+
+@contextmanager
+def at_fault(plugin: object, doing: str) -> Iterator[None]:
+    """Within this, what goes wrong is the plugin's fault and said so, with the place in its file.
+
+    Errors that are meant for the user pass, and so does what a transform says of values outside its domain.
+
+    Args:
+        plugin: what the message calls it; made into text only when it is needed.
+        doing: what it was asked to do.
+
+    Raises:
+        PluginError: for any other exception, and for `sys.exit`.
+    """
+    try:
+        yield
+    except (TsformerError, InvalidValuesError):
+        raise
+    except (Exception, SystemExit) as error:
+        if out_of_memory(error):
+            raise
+        raise PluginError(f"{plugin} fails in {doing}: {in_words(error)}") from error

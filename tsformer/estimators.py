@@ -111,13 +111,12 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         self._check_fitted()
         if data is not None and not isinstance(data, pd.DataFrame | Panel):
             raise UsageError(f"predict takes a DataFrame or what tsformer.read returns, not {type(data).__name__}")
+        fitted = self.fitted_
         if isinstance(data, pd.DataFrame):
-            panel = panel_with_schema(data, self.fitted_.schema)
-        elif data is None:
-            panel = self._rows if self._rows is not None else preparation.load_data(self.fitted_.settings.data)
+            panel = panel_with_schema(data, fitted.schema)
         else:
-            panel = data
-        return forecast(self.fitted_, panel, horizon).to_frame()
+            panel = data or self._rows or preparation.read_rows(fitted.settings, None, fitted.schema)
+        return forecast(fitted, panel, horizon).to_frame()
 
     def evaluate(self) -> pd.DataFrame:
         """Errors on the test part: a row for the model and for each naive forecast."""

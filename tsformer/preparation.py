@@ -58,11 +58,8 @@ def load_data(data: Chosen | None) -> Panel:
     if data is None:
         raise UsageError("this run was fitted on rows from Python; give rows to predict: --input FILE, predict(table)")
     with data.at_fault("load"):
-        panel: Panel = data.plugin.load(data.config)
-    if not isinstance(panel, Panel):
-        raise PluginError(f"{data} returned {type(panel).__name__}, not a Panel")
-    if not np.isfinite(panel.values).all():
-        raise DataError(f"{data} returned values that are not finite")
+        panel = data.plugin.load(data.config)
+    panel = _checked(panel, data)
     if not data.plugin.defaults:
         return panel
     with data.at_fault("defaults"):
@@ -80,14 +77,20 @@ def read_rows(settings: Settings, source: str | None, schema: Schema) -> Panel:
         if data is not None and data.plugin.read is not None:
             with data.at_fault("read"):
                 panel = data.plugin.read(data.config, source, schema)
-            if not isinstance(panel, Panel):
-                raise PluginError(f"{data}: read returned {type(panel).__name__}, not a Panel")
-            return panel
+            return _checked(panel, data)
         return load_data(data) if source is None else read_panel(source, schema)
     except DataError as error:
         if source is not None:
             raise
         raise DataError(f"the run's own data cannot be read again, give rows with --input ({error})") from None
+
+
+def _checked(panel: object, data: Chosen) -> Panel:
+    if not isinstance(panel, Panel):
+        raise PluginError(f"{data} returned {type(panel).__name__}, not a Panel")
+    if not np.isfinite(panel.values).all():
+        raise DataError(f"{data} returned values that are not finite")
+    return panel
 
 
 def complete_window(window: WindowConfig, panel: Panel) -> WindowConfig:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from tsformer import registry
-from tsformer.errors import PluginError, TsformerError, in_words, out_of_memory
+from tsformer.errors import at_fault
 from tsformer.plugin import Config, Field
 from tsformer.registry import Kind
 
@@ -95,17 +94,9 @@ class Chosen:
     def __str__(self) -> str:
         return f"{self.kind} '{self.name}' ({self.origin})"
 
-    @contextmanager
-    def at_fault(self, doing: str) -> Iterator[None]:
-        """Within this, what goes wrong is the plugin's fault and said so: PluginError with the place in its file."""
-        try:
-            yield
-        except TsformerError:
-            raise
-        except (Exception, SystemExit) as error:
-            if out_of_memory(error):
-                raise
-            raise PluginError(f"{self} fails in {doing}: {in_words(error)}") from error
+    def at_fault(self, doing: str) -> AbstractContextManager[None]:
+        """Within this, what goes wrong is this plugin's fault and said so; see `errors.at_fault`."""
+        return at_fault(self, doing)
 
     def to_json(self) -> dict[str, Any]:
         return {"name": self.name, **self.config.model_dump(mode="json")}

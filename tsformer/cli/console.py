@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -33,10 +34,10 @@ def report(error: TsformerError, *, as_json: bool) -> None:
     if as_json:
         kind = type(error).__name__.removesuffix("Error").lower()
         message = {"schema": 1, "error": {"kind": kind, "exit_code": error.exit_code, "message": str(error)}}
-        print(json.dumps(message), file=sys.stderr)
+        say(json.dumps(message))
         return
     for line in str(error).splitlines():
-        print(f"error: {line}", file=sys.stderr)
+        say(f"error: {line}")
 
 
 def print_json(document: Any) -> None:
@@ -51,6 +52,8 @@ def guarded(*, as_json: bool = False) -> Iterator[None]:
         yield
         sys.stdout.flush()
     except TsformerError as error:
+        if os.environ.get("TSFORMER_DEBUG") and error.__cause__ is not None:
+            traceback.print_exception(error.__cause__)
         report(error, as_json=as_json)
         sys.exit(error.exit_code)
     except BrokenPipeError:
@@ -173,7 +176,8 @@ def print_score(result: Result) -> None:
         table.add_section()
     for name, score in scores.items():
         table.add_row(Text(f"all {len(targets)}: {name}" if len(targets) > 1 else name), *_cells(score.overall))
-    Console(stderr=True).print(table)
+    with contextlib.suppress(OSError):
+        Console(stderr=True).print(table)
 
 
 MOST_TARGETS = 8  # with rows of their own

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy as np
 import torch
 
 from tsformer.data.panel import Panel, by_series
-from tsformer.errors import DataError, InvalidValuesError, PluginError, TsformerError, in_words
+from tsformer.errors import DataError, InvalidValuesError, PluginError, at_fault
 from tsformer.plugin import State, Transform
 
 
@@ -29,6 +28,9 @@ class Step:
     name: str
     transform: Transform
     columns: tuple[int, int]
+
+    def __str__(self) -> str:
+        return f"transform '{self.name}'"
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,7 @@ class Chain:
                 here = origin[mine] - start_of[index] + lost_after + offsets[index]
                 anchor = inputs[here[:, None] + np.arange(-depth, 0)][:, :, first:stop]
                 part = result[mine][:, :, first:stop]
-                with _at_fault(step, "inverse"):
+                with at_fault(step, "inverse"):
                     back = step.transform.inverse(part.copy(), data.states[index][number], anchor)
                 result[mine, :, first:stop] = _promised(step, "inverse", back, part.shape)
         return result
@@ -151,7 +153,7 @@ class Chain:
             first, stop = step.columns
             self._check_length(step, rows, panel, series)
             try:
-                with _at_fault(step, "fit"):
+                with at_fault(step, "fit"):
                     state = step.transform.fit(rows[:, first:stop].copy())
             except InvalidValuesError as fault:
                 raise _outside(fault, step, panel, series, lost) from fault
@@ -164,7 +166,7 @@ class Chain:
         first, stop = step.columns
         self._check_length(step, rows, panel, series)
         try:
-            with _at_fault(step, "forward"):
+            with at_fault(step, "forward"):
                 changed = step.transform.forward(rows[:, first:stop].copy(), state)
         except InvalidValuesError as fault:
             raise _outside(fault, step, panel, series, lost) from fault
@@ -185,22 +187,11 @@ def _offsets(stage: list[np.ndarray]) -> np.ndarray:
     return np.concatenate([[0], np.cumsum([len(rows) for rows in stage])]).astype(np.int64)
 
 
-@contextmanager
-def _at_fault(step: Step, method: str) -> Iterator[None]:
-    """Within this, what goes wrong is the plugin's fault and said so; values outside its domain are the data's."""
-    try:
-        yield
-    except (InvalidValuesError, TsformerError, MemoryError):
-        raise
-    except (Exception, SystemExit) as error:
-        raise PluginError(f"transform '{step.name}' fails in {method}: {in_words(error)}") from error
-
-
 def _promised(step: Step, method: str, values: object, shape: tuple[int, ...]) -> np.ndarray:
     """A plugin's array, refused when it is none of the promised shape: numpy would stretch it silently."""
     if not isinstance(values, np.ndarray) or values.shape != shape or values.dtype.kind not in "fiu":
         got = values.shape if isinstance(values, np.ndarray) else type(values).__name__
-        raise PluginError(f"transform '{step.name}': {method} returned {got}, not an array {shape}")
+        raise PluginError(f"{step}: {method} returned {got}, not an array {shape}")
     return values
 
 
@@ -209,9 +200,9 @@ def _plain(step: Step, state: object) -> State:
     try:
         plain = json.loads(json.dumps(state, allow_nan=False))
     except (TypeError, ValueError) as error:
-        raise PluginError(f"transform '{step.name}': fit returned what is not plain JSON ({error})") from None
+        raise PluginError(f"{step}: fit returned what is not plain JSON ({error})") from None
     if not isinstance(plain, dict):
-        raise PluginError(f"transform '{step.name}': fit returned {type(state).__name__}, not a dictionary")
+        raise PluginError(f"{step}: fit returned {type(state).__name__}, not a dictionary")
     return plain
 
 
