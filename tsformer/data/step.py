@@ -1,25 +1,48 @@
 """One step of a calendar: how frequencies are spelt, and where a day stands in a count of steps.
 
-The own spelling is the one that pandas 2.2 and 3 share ("h", "15min", "D", "B", "W-MON", "MS", "QE", "YS-APR"); an
-anchor that is the default (January for starts, December for ends) is left out.
+The own spelling is the one that pandas 2.2 and 3 share ("h", "15min", "D", "B", "W-MON", "MS", "BQE", "YS-APR"); an
+anchor that is the default (January for starts, December for ends, the 15th for half months) is left out. What pandas
+has no name for: "MS-20", "QS-FEB-20" and "YS-MAR-20", the 20th of each month, quarter and year.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from decimal import Decimal
 
 import numpy as np
 
+from tsformer.data.months import (
+    DAY_RULES,
+    HALF_RULES,
+    day_in,
+    day_in_half,
+    halves_of,
+    month_of,
+    weekday_of,
+    weekdays_before,
+)
 from tsformer.errors import UsageError
 
 MICROSECONDS = {"us": 1, "ms": 10**3, "s": 10**6, "min": 60 * 10**6, "h": 3600 * 10**6}
 DAY = 24 * MICROSECONDS["h"]
 
-_OLD = {"H": "h", "T": "min", "S": "s", "L": "ms", "U": "us", "M": "ME", "Q": "QE", "A": "YE", "Y": "YE", "AS": "YS"}
+LONGEST_CLOSURE = 10
+"""Weekdays in a row that may be holidays: an exchange's longest usual closure has eight."""
+
+_OLD = {"H": "h", "T": "min", "MIN": "min", "S": "s", "L": "ms", "U": "us", "N": "ns"}
+_OLD |= {"M": "ME", "Q": "QE", "A": "YE", "Y": "YE", "AS": "YS", "SM": "SME"}
+_OLD |= {"BM": "BME", "BQ": "BQE", "BA": "BYE", "BY": "BYE", "BAS": "BYS"}
+_LENGTHS = {"ns": Decimal("0.001"), **{unit: Decimal(size) for unit, size in MICROSECONDS.items()}}
 _WEEKDAYS = ("MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN")
 _MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
-_SPELLING = re.compile(r"([1-9]\d{0,8})?([A-Za-z]+)(?:-([A-Za-z]{3}))?")
+_PERIODS = {"Q": 3, "HY": 6, "Y": 12}
+_DAYS = {"1": None, **{str(day): day for day in range(2, 31)}}
+"""Days of a month as anchors; the first one goes without saying."""
+_LENGTH = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)?([A-Za-z]+)")
+_SPELLING = re.compile(r"([1-9]\d{0,8})?([A-Za-z]+)((?:-\w+)*)")
+_CALENDAR = re.compile(r"(B?)(Q|HY|Y)([SE])")
 
 
 @dataclass(frozen=True)
@@ -28,38 +51,59 @@ class Step:
 
     Attributes:
         count: units in one step.
-        unit: "us", "ms", "s", "min", "h" (absolute time), "D", "B" (weekdays), "W", "MS", "ME" (the calendar);
-            quarters and years are 3 and 12 months.
+        unit: "us", "ms", "s", "min", "h" (absolute time), "D", "B" (weekdays), "W", one of `months.DAY_RULES` (a
+            month; quarters and years are 3 and 12 months) or one of `months.HALF_RULES` (half a month).
         phase: weekday of a week (0 is Monday); month of a quarter (0 to 2) or of a year (0 to 11), None if any.
+        day: what `months.day_in` and `months.day_in_half` call the day; None where the unit says it all.
     """
 
     count: int
     unit: str
     phase: int | None = None
+    day: int | None = None
 
     @classmethod
     def parse(cls, frequency: str) -> Step:
-        """Read a spelling, old ones ("H", "M", "Q-MAR", "A") included; raises UsageError when it is none."""
-        match = _SPELLING.fullmatch(frequency)
-        if not match:
+        """Read a spelling of pandas 2 or 3 ("H", "M", "Q-MAR", "BA", "1h30min"); UsageError when it is none."""
+        length = _length(frequency)
+        if length is not None:
+            return cls.lasting(length)
+        spelt = _SPELLING.fullmatch(frequency)
+        if not spelt:
             raise _unknown(frequency)
-        count, unit, anchor = int(match[1] or 1), _OLD.get(match[2], match[2]), (match[3] or "").upper()
-        if unit in MICROSECONDS and not anchor:
-            return cls.lasting(count * MICROSECONDS[unit])
-        if unit in ("D", "B", "MS", "ME") and not anchor:
-            return cls(count, unit)
-        if unit == "W" and (anchor or "SUN") in _WEEKDAYS:
-            return cls(count, unit, _WEEKDAYS.index(anchor or "SUN"))
-        if unit in ("QS", "QE", "YS", "YE"):
-            anchor = anchor or ("JAN" if unit.endswith("S") else "DEC")
-            if anchor not in _MONTHS:
-                raise _unknown(frequency)
-            month = _MONTHS.index(anchor)
-            if unit.startswith("Y"):
-                return cls(12 * count, "M" + unit[1], month)
-            # Two quarters or more start at any quarter, so an anchor says nothing.
-            return cls(3 * count, "M" + unit[1], month % 3 if count == 1 else None)
+        count, unit = int(spelt[1] or 1), _current(spelt[2])
+        match [unit, *spelt[3].upper().split("-")[1:]]:
+            case ["D" | "B" | "MS" | "ME" | "BMS" | "BME"]:
+                return cls(count, unit)
+            case ["MS", day] if day in _DAYS:
+                return cls(count, unit, day=_DAYS[day])
+            case ["W"]:
+                return cls(count, unit, _WEEKDAYS.index("SUN"))
+            case ["W", weekday] if weekday in _WEEKDAYS:
+                return cls(count, unit, _WEEKDAYS.index(weekday))
+            case ["LWOM", weekday] if weekday in _WEEKDAYS:
+                return cls(count, unit, day=_WEEKDAYS.index(weekday))
+            case ["WOM", nth] if nth[:1] in "1234" and nth[1:] in _WEEKDAYS:
+                return cls(count, unit, day=7 * (int(nth[0]) - 1) + _WEEKDAYS.index(nth[1:]))
+            case ["SMS" | "SME"]:
+                return cls(count, unit, day=15)
+            case ["SMS" | "SME", day] if day in _DAYS and (unit == "SMS") < int(day) < 28:
+                return cls(count, unit, day=int(day))
+            case [_, *anchors] if _CALENDAR.fullmatch(unit):
+                return cls._of_year(count, unit, anchors, frequency)
         raise _unknown(frequency)
+
+    @classmethod
+    def _of_year(cls, count: int, unit: str, anchors: list[str], frequency: str) -> Step:
+        """Quarters, half years and years, from their name and what stands behind it: a month, a day, or both."""
+        business, period, end = _CALENDAR.findall(unit)[0]
+        anchors = anchors if anchors and anchors[0] in _MONTHS else ["JAN" if end == "S" else "DEC", *anchors]
+        months, month, days = count * _PERIODS[period], _MONTHS.index(anchors[0]), anchors[1:]
+        if len(days) > 1 or (days and (business or end == "E" or days[0] not in _DAYS)):
+            raise _unknown(frequency)
+        # Two quarters or more start at any quarter, so an anchor says nothing.
+        cycle = 12 if period == "Y" else 3 if months == 3 else 0
+        return cls(months, f"{business}M{end}", month % cycle if cycle else None, _DAYS[days[0]] if days else None)
 
     @classmethod
     def lasting(cls, microseconds: int) -> Step:
@@ -68,15 +112,24 @@ class Step:
         return cls(microseconds // MICROSECONDS[unit], unit)
 
     def __str__(self) -> str:
-        count, unit, anchor = self.count, self.unit, ""
+        count, unit, anchors = self.count, self.unit, []
         if unit == "W":
-            anchor = _WEEKDAYS[self.phase or 0]
-        elif unit in ("MS", "ME") and self.phase is not None:
-            cycle, letter = (12, "Y") if count % 12 == 0 else (3, "Q")
-            default = 0 if unit == "MS" else cycle - 1
-            count, unit = count // cycle, letter + unit[1]
-            anchor = "" if self.phase == default else _MONTHS[self.phase]
-        return (str(count) if count > 1 else "") + unit + (f"-{anchor}" if anchor else "")
+            anchors = [_WEEKDAYS[self.phase or 0]]
+        elif unit == "WOM":
+            week, weekday = divmod(self.day or 0, 7)
+            anchors = [f"{week + 1}{_WEEKDAYS[weekday]}"]
+        elif unit == "LWOM":
+            anchors = [_WEEKDAYS[self.day or 0]]
+        elif unit in HALF_RULES:
+            anchors = [str(self.day)] if self.day != 15 else []
+        elif unit in DAY_RULES:
+            if self.phase is not None:
+                cycle, letter = (12, "Y") if count % 12 == 0 else (3, "Q")
+                default = 0 if unit.endswith("S") else cycle - 1
+                count, unit = count // cycle, unit[:-2] + letter + unit[-1]
+                anchors = [] if self.phase == default else [_MONTHS[self.phase]]
+            anchors += [str(self.day)] if self.day else []
+        return "-".join([(str(count) if count > 1 else "") + unit, *anchors])
 
     @property
     def absolute(self) -> bool:
@@ -89,16 +142,25 @@ class Step:
         return self.count * MICROSECONDS.get(self.unit, 7 if self.unit == "W" else 1)
 
     def ordinals(self, days: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Where days `[rows]`, counted from 1970-01-01, stand in days, weekdays or months, and which fit at all."""
-        weekday = (days + 3) % 7
+        """Where days `[rows]`, counted from 1970-01-01, stand in days, weekdays, half months or months, and which fit.
+
+        A first or last weekday of a month fits too when it is the nearest that holidays leave.
+        """
         if self.unit == "D":
             return days, np.ones(len(days), dtype=bool)
         if self.unit == "W":
-            return days, weekday == self.phase
+            return days, weekday_of(days) == self.phase
         if self.unit == "B":
-            return (days + 3) // 7 * 5 + np.minimum(weekday, 4), weekday < 5
-        months: np.ndarray = days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
-        fits = days == _month_days(months, self.unit)
+            return weekdays_before(days), weekday_of(days) < 5
+        if self.unit in HALF_RULES:
+            halves = halves_of(days, self.unit, self.day or 15)
+            return halves, days == self.days(halves)
+        months = month_of(days)
+        fits = days == self.days(months)
+        if self.unit in ("BMS", "BME"):
+            closed = weekdays_before(days) - weekdays_before(self.days(months))
+            closed = closed if self.unit == "BMS" else -closed
+            fits = (weekday_of(days) < 5) & (closed >= 0) & (closed <= LONGEST_CLOSURE)
         if self.phase is not None:
             fits &= months % (12 if self.count % 12 == 0 else 3) == self.phase
         return months, fits
@@ -109,14 +171,31 @@ class Step:
             return ordinals
         if self.unit == "B":
             return np.asarray(ordinals // 5 * 7 - 3 + ordinals % 5)
-        return _month_days(ordinals, self.unit)
+        if self.unit in HALF_RULES:
+            return day_in_half(ordinals, self.unit, self.day or 15)
+        return day_in(ordinals, self.unit, self.day)
 
 
-def _month_days(months: np.ndarray, unit: str) -> np.ndarray:
-    """First ("MS") or last ("ME") day of months counted from 1970-01, in days from 1970-01-01."""
-    shift = int(unit == "ME")
-    days = (months + shift).astype("datetime64[M]").astype("datetime64[D]")
-    return np.asarray(days.astype(np.int64) - shift)
+def _current(name: str) -> str:
+    """The name that pandas 3 has for a unit; a lower-case "m" stays unknown, for it may be a minute or a month."""
+    if name in _LENGTHS or name == "m":
+        return name
+    return _OLD.get(name.upper(), name.upper())
+
+
+def _length(frequency: str) -> int | None:
+    """Microseconds in a length of absolute time such as 90min, 1.5h or 1h30min; None for what is none."""
+    if not re.fullmatch(f"(?:{_LENGTH.pattern})+", frequency):
+        return None
+    parts = [(number, _current(name)) for number, name in _LENGTH.findall(frequency)]
+    if any(unit not in _LENGTHS for _, unit in parts):
+        return None
+    length = sum(Decimal(number or 1) * _LENGTHS[unit] for number, unit in parts)
+    if length == 0:
+        raise _unknown(frequency)
+    if length % 1:
+        raise UsageError(f"frequency {frequency!r} is finer than a microsecond: round the times")
+    return int(length)
 
 
 def _unknown(frequency: str) -> UsageError:

@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
-from datetime import tzinfo
+from dataclasses import dataclass
+from datetime import timedelta, timezone, tzinfo
 
 import numpy as np
 import pandas as pd
 
-from tsformer.data.step import DAY
+from tsformer.data.step import DAY, MICROSECONDS
+from tsformer.errors import DataError
+
+_SECOND = MICROSECONDS["s"]
+_FARTHEST = 16 * 3600
+"""Seconds that no zone is away from UTC."""
+
+
+@dataclass(frozen=True)
+class Wall:
+    """What a calendar and a clock on the wall say of times.
+
+    Attributes:
+        days: from 1970-01-01, `[rows]`.
+        clock: the usual time of day, in microseconds.
+        keeps_clock: which rows `[rows]` are at that time of day, or where summer time moves it.
+    """
+
+    days: np.ndarray
+    clock: int
+    keeps_clock: np.ndarray
 
 
 def passed(times: pd.DatetimeIndex) -> np.ndarray:
@@ -20,16 +41,24 @@ def shown(times: pd.DatetimeIndex) -> np.ndarray:
     return passed(times.tz_localize(None))
 
 
-def calendar(times: pd.DatetimeIndex) -> tuple[np.ndarray, np.ndarray]:
-    """Days from 1970-01-01 on the wall `[rows]`, and which rows keep the usual time of day."""
+def calendar(times: pd.DatetimeIndex) -> Wall:
+    """Days and time of day of the times `[rows]`.
+
+    Where summer time skips the usual time of day, 02:30, the row may stand at the end of the gap (03:00, as pandas
+    shifts forward) or as much later as the gap is long (03:30, RFC 5545 and `zoneinfo`).
+    """
     wall = shown(times)
     days = wall // DAY
-    expected = days * DAY + commonest(wall - days * DAY)
+    clock = commonest(wall - days * DAY)
+    expected = days * DAY + clock
     keeps = wall == expected
     if times.tz is not None and not keeps.all():
-        # 02:30 does not exist on the day that summer time begins: the row then stands at 03:00, where it belongs.
-        keeps |= passed(times) == passed(from_wall(expected, times.tz))
-    return days, keeps
+        off = np.flatnonzero(~keeps)
+        off = off[shown(from_wall(expected[off], times.tz)) != expected[off]]
+        now, end = passed(times[off]), _gap_ends(expected[off], times.tz)
+        before = shown(from_passed(end - 1, times.tz)) - (end - 1)
+        keeps[off] = (now == end) | (now == expected[off] - before)
+    return Wall(days, clock, keeps)
 
 
 def from_passed(microseconds: np.ndarray, zone: tzinfo | None) -> pd.DatetimeIndex:
@@ -39,24 +68,61 @@ def from_passed(microseconds: np.ndarray, zone: tzinfo | None) -> pd.DatetimeInd
 
 
 def from_wall(microseconds: np.ndarray, zone: tzinfo | None) -> pd.DatetimeIndex:
-    """The inverse of `shown`; a time that is skipped moves forward, of one that comes twice the first is taken."""
+    """The inverse of `shown`; a time that is skipped moves to the end of the gap, of one that comes twice the first
+    is taken."""
     times = pd.DatetimeIndex(microseconds.view("datetime64[us]"))
     if zone is None:
         return times
-    first = np.ones(len(times), dtype=bool)
-    return times.tz_localize(zone, nonexistent="shift_forward", ambiguous=first)
+    times = times.tz_localize(zone, nonexistent="NaT", ambiguous=np.ones(len(times), dtype=bool))
+    skipped = times.isna()
+    if not skipped.any():
+        return times
+    moments = passed(times).copy()
+    moments[skipped] = _gap_ends(microseconds[skipped], zone)
+    return from_passed(moments, zone)
 
 
-def by_month(days: np.ndarray) -> bool:
-    """Whether days from 1970-01-01 `[rows]` are one a month, quarter or year, on whichever day of it."""
-    months = days.astype("datetime64[D]").astype("datetime64[M]")
-    steps = np.diff(months.astype(np.int64))
-    if len(days) < 3 or (steps < 1).any():
-        return False
-    return bool((steps == steps[0]).all() or np.ptp(days - months.astype("datetime64[D]").astype(np.int64)) == 0)
+def exists(days: np.ndarray, zone: tzinfo | None) -> np.ndarray:
+    """Which of the days from 1970-01-01 `[rows]` a zone has: Samoa had no 2011-12-30."""
+    if zone is None:
+        return np.ones(len(days), dtype=bool)
+    noon = days * DAY + DAY // 2
+    return np.asarray(shown(from_wall(noon, zone)) // DAY == days)
+
+
+def zone_name(zone: tzinfo) -> str:
+    """The name from which pandas makes the zone again on any machine: "Europe/Berlin", "UTC+05:45", "UTC".
+
+    Raises:
+        DataError: for a zone that has none, such as the machine's own.
+    """
+    # zoneinfo and dateutil have a key, pytz a zone.
+    name = getattr(zone, "key", None) or getattr(zone, "zone", None)
+    if name:
+        return str(name)
+    file = str(getattr(zone, "_filename", ""))
+    if "/zoneinfo/" in file:
+        return file.rpartition("/zoneinfo/")[2]
+    offset = zone.utcoffset(None)
+    if offset is None or offset % timedelta(minutes=1):
+        raise DataError(f"time zone {zone} has no name that other machines know: tz_convert('UTC') or a named zone")
+    return str(timezone(offset))
 
 
 def commonest(values: np.ndarray) -> int:
     """The most frequent of whole numbers, the smallest if several are."""
     found, counts = np.unique(values, return_counts=True)
     return int(found[counts.argmax()])
+
+
+def _gap_ends(wall: np.ndarray, zone: tzinfo) -> np.ndarray:
+    """When the wall shows more than times that a zone skips, `[rows]`, in microseconds as `passed`.
+
+    pandas shifts to the next full hour, but Lord Howe's summer begins at half past, and Newfoundland's began at 00:01.
+    """
+    low, high = wall // _SECOND - _FARTHEST, wall // _SECOND + _FARTHEST
+    while (high - low > 1).any():
+        middle = (low + high) // 2
+        passes = shown(from_passed(middle * _SECOND, zone)) > wall
+        low, high = np.where(passes, low, middle), np.where(passes, middle, high)
+    return np.asarray(high * _SECOND)
