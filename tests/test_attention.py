@@ -80,17 +80,43 @@ def test_weights_by_hand() -> None:
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_a_fully_masked_row_gives_zeros_and_finite_gradients(causal: bool) -> None:
+@pytest.mark.parametrize("masked", [False, True])
+def test_a_bias_is_added_to_the_scaled_scores(causal: bool, masked: bool) -> None:
+    query, key, value = torch.randn(3, 2, 2, 6, 4)
+    bias = torch.randn(1, 2, 6, 6, requires_grad=True)
+    allowed = torch.ones(6, 6, dtype=torch.bool).tril() if causal else torch.ones(6, 6, dtype=torch.bool)
+    mask = padded(2, 6)[:, None, None] if masked else None
+    if mask is not None:
+        allowed = allowed & mask
+    scores = torch.einsum("bhqd,bhkd->bhqk", query, key) / 2 + bias
+    odds = scores.exp() * allowed
+    expected_weights = odds / odds.sum(-1, keepdim=True).clamp_min(1e-30)
+    real = allowed.any(-1).expand(2, 2, 6)
+    expected = (expected_weights @ value)[real]
+    gradient = torch.autograd.grad(expected.square().sum(), bias)[0]
+    found, weights = attention_with_weights(query, key, value, mask, causal, bias)
+    torch.testing.assert_close(weights[real], expected_weights[real])
+    for output in (found, attention(query, key, value, mask, causal, bias)):
+        torch.testing.assert_close(output[real], expected)
+        assert not output[~real].any()
+        found_gradient = torch.autograd.grad(output[real].square().sum(), bias)[0]
+        torch.testing.assert_close(found_gradient, gradient, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("biased", [False, True])
+def test_a_fully_masked_row_gives_zeros_and_finite_gradients(causal: bool, biased: bool) -> None:
     shape = (2, 2, 5, 4)
+    bias = torch.randn(1, 2, 5, 5, requires_grad=True) if biased else None
     mask = torch.ones(2, 1, 5, 5, dtype=torch.bool)
     mask[0, :, 2] = False
     for function in (attention, lambda *a: attention_with_weights(*a)[0]):
         q, k, v = (torch.randn(shape, requires_grad=True) for _ in range(3))
-        output = function(q, k, v, mask, causal)
+        output = function(q, k, v, mask, causal, bias)
         assert torch.equal(output[0, :, 2], torch.zeros(2, 4))
         assert output[1].abs().min() > 0
         output.sum().backward()
-        for tensor in (q, k, v):
+        for tensor in (q, k, v, *([] if bias is None else [bias])):
             assert tensor.grad is not None
             assert tensor.grad.isfinite().all()
         assert torch.equal(q.grad[0, :, 2], torch.zeros(2, 4))
@@ -126,9 +152,70 @@ def test_nan_behind_the_mask_changes_nothing(cross: bool, need_weights: bool) ->
         assert torch.equal(a, b)
 
 
+every_positions = pytest.mark.parametrize("positions", ["relative", "rotary", "none"])
+
+
+@every_positions
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("causal", [False, True])
+def test_weights_do_not_change_the_output(positions: str, masked: bool, causal: bool) -> None:
+    ours, x, mask = (
+        MultiHeadAttention(16, 4, positions=positions),
+        torch.randn(3, 6, 16),
+        padded(3, 6) if masked else None,
+    )
+    output, weights = ours(x, mask=mask, causal=causal, need_weights=True)
+    torch.testing.assert_close(ours(x, mask=mask, causal=causal)[0], output, atol=1e-6, rtol=1e-6)
+    values = ours.value(x).view(3, 6, 4, 4).transpose(1, 2)
+    torch.testing.assert_close(ours.output((weights @ values).transpose(1, 2).flatten(2)), output)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_a_relative_bias_has_all_buckets_for_the_past_when_causal(causal: bool) -> None:
+    ours = MultiHeadAttention(16, 4, positions="relative")
+    nn.init.zeros_(ours.query.weight)
+    nn.init.zeros_(ours.query.bias)  # nothing but the bias is left of the scores
+    weights = ours(torch.randn(1, 12, 16), causal=causal, need_weights=True)[1]
+    newest = [*range(11, 7, -1)] if causal else [8] * 4  # of the distances 11 to 8
+    newest += range(7, -1, -1)
+    expected = ours.relative.table[newest].softmax(0).T
+    torch.testing.assert_close(weights[0, :, -1], expected)
+
+
+@pytest.mark.parametrize("positions", ["relative", "rotary"])
+def test_positions_do_not_act_across(positions: str) -> None:
+    ours, plain = MultiHeadAttention(16, 4, positions=positions), MultiHeadAttention(16, 4)
+    plain.load_state_dict(ours.state_dict(), strict=False)
+    query, memory = torch.randn(2, 3, 16), torch.randn(2, 5, 16)
+    assert torch.equal(ours(query, memory)[0], plain(query, memory)[0])
+    assert not torch.allclose(ours(memory)[0], plain(memory)[0], atol=1e-3)
+
+
+def test_dropped_weights_are_others_and_keep_the_mean() -> None:
+    ours, x = MultiHeadAttention(16, 2, dropout=0.25), torch.randn(1, 4, 16)
+    expected, weights = ours.eval()(x, need_weights=True)
+    ours.train()
+    torch.testing.assert_close(ours(x, need_weights=True)[1], weights)  # before dropout
+    drawn = ours(x.expand(5000, -1, -1))[0]
+    assert (drawn[0] - expected[0]).abs().max() > 1e-2
+    torch.testing.assert_close(drawn.mean(0), expected[0], atol=2e-2, rtol=0)
+
+
+def test_dropout_drops_weights_not_features() -> None:
+    """With one key a head is there as a whole or not at all."""
+    ours = MultiHeadAttention(4, 1, dropout=0.5)
+    nn.init.eye_(ours.output.weight)
+    nn.init.zeros_(ours.output.bias)
+    x = torch.randn(200, 1, 4)
+    ratio = ours(x)[0] / ours.value(x)
+    assert set(ratio.round().flatten().tolist()) == {0.0, 2.0}
+    assert torch.equal(ratio.round().amin(-1), ratio.round().amax(-1))
+
+
+@every_positions
 @pytest.mark.parametrize("steps", [1, 2, 3])
-def test_a_cache_continues_causal_attention(steps: int) -> None:
-    ours, cache = MultiHeadAttention(16, 4), KeyValueCache()
+def test_a_cache_continues_causal_attention(steps: int, positions: str) -> None:
+    ours, cache = MultiHeadAttention(16, 4, positions=positions), KeyValueCache()
     x = torch.randn(2, 6, 16)
     whole, _ = ours(x, causal=True)
     parts = [ours(x[:, i : i + steps], causal=True, cache=cache)[0] for i in range(0, 6, steps)]
@@ -136,9 +223,13 @@ def test_a_cache_continues_causal_attention(steps: int) -> None:
     assert len(cache) == 6
 
 
-def test_a_mask_covers_the_cached_steps() -> None:
-    ours, cache = MultiHeadAttention(16, 4), KeyValueCache()
+@every_positions
+@pytest.mark.parametrize("hole", [None, 2, 4])
+def test_a_mask_covers_the_cached_steps(positions: str, hole: int | None) -> None:
+    ours, cache = MultiHeadAttention(16, 4, positions=positions), KeyValueCache()
     x, mask = torch.randn(3, 6, 16), padded(3, 6)
+    if hole is not None:
+        mask[0, hole] = False
     whole, _ = ours(x, mask=mask, causal=True)
     first, _ = ours(x[:, :4], mask=mask[:, :4], causal=True, cache=cache)
     second, _ = ours(x[:, 4:], mask=mask, causal=True, cache=cache)

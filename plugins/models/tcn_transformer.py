@@ -7,26 +7,19 @@ autoregressive decoder predicts.
 
 from __future__ import annotations
 
-from typing import Literal, Self
-
-from pydantic import model_validator
 from torch import Tensor, nn
 
 from tsformer.nn.convolution import Patches, TemporalBlock
-from tsformer.nn.decoders import AutoregressiveDecoder, FlatHead
-from tsformer.nn.layers import Decoder, Encoder
-from tsformer.nn.network import Network, per_channel
-from tsformer.nn.normalisation import RevIN
+from tsformer.nn.decoders import FlatHead
+from tsformer.nn.network import Network
+from tsformer.nn.options import TransformerOptions
 from tsformer.nn.outputs import output_of
-from tsformer.nn.positions import SinusoidalPositions
-from tsformer.plugin import Config, Field, ModelPlugin, Problem
+from tsformer.plugin import Field, ModelPlugin, Problem
 
 
-class TCNTransformerConfig(Config):
+class TCNTransformerConfig(TransformerOptions):
     """Options of TCN+Transformer."""
 
-    d_model: int = Field(64, gt=0, le=16384, description="width of a token")
-    n_heads: int = Field(4, gt=0, le=1024, description="attention heads; divides d_model")
     stride: int | None = Field(
         None,
         gt=0,
@@ -35,26 +28,13 @@ class TCNTransformerConfig(Config):
     )
     tcn_layers: int = Field(3, ge=0, le=16, description="convolution blocks, each reaching twice as far; 0 for none")
     kernel: int = Field(3, gt=0, le=1024, description="taps of each convolution")
-    encoder_layers: int = Field(2, ge=0, le=128, description="attention layers that look at the past; 0 for none")
     decoder_layers: int = Field(2, ge=1, le=128, description="layers of the autoregressive decoder")
-    d_ff: int = Field(256, gt=0, le=65536, description="width of the feed-forward networks")
-    dropout: float = Field(0.0, ge=0, lt=1, description="share of activations dropped in training")
-    norm_first: bool = Field(True, description="normalise before each sub-layer (Pre-LN) rather than after (Post-LN)")
-    decoder: Literal["direct", "autoregressive"] = Field(
-        "direct", description="predict all steps at once by a linear head, or step by step, feeding back each value"
-    )
-    revin: bool = Field(
-        True,
-        description="normalise each window by its own mean and standard deviation; expects values on a common scale "
-        "(the default --scale), for a window with a variance below 1e-5 counts as constant and is only shifted",
-    )
     channel_independent: bool = Field(True, description="forecast each target by itself, with shared weights")
 
-    @model_validator(mode="after")
-    def _heads_divide(self) -> Self:
-        if self.d_model % self.n_heads:
-            raise ValueError(f"n_heads {self.n_heads} does not divide d_model {self.d_model}")
-        return self
+    def tokens(self, lookback: int) -> tuple[int, int]:
+        """Steps to a token, and the number of tokens."""
+        stride = self.stride or stride_for(lookback)
+        return stride, -(-lookback // stride)
 
 
 def stride_for(lookback: int) -> int:
@@ -65,24 +45,17 @@ def stride_for(lookback: int) -> int:
 class PatchEncoder(nn.Module):
     """Patches, convolution blocks, positions, encoder layers."""
 
-    def __init__(self, config: TCNTransformerConfig, channels: int, stride: int) -> None:
+    def __init__(self, config: TCNTransformerConfig, problem: Problem) -> None:
         super().__init__()
-        self.patches = Patches(channels, config.d_model, stride)
+        stride, tokens = config.tokens(problem.lookback)
+        self.patches = Patches(problem.channels, config.d_model, stride)
         self.blocks = nn.ModuleList(
             TemporalBlock(config.d_model, config.kernel, 2**level, config.dropout) for level in range(config.tcn_layers)
         )
-        self.positions = SinusoidalPositions(config.d_model)
+        self.positions = config.build_positions(tokens)
         # A final norm forgets amplitudes. Without it a linear path leads from the values along the residual stream to
         # the flat head, which is what extrapolates a trend (air passengers: MASE 0.67 instead of 0.81).
-        self.layers = Encoder(
-            config.encoder_layers,
-            config.d_model,
-            config.n_heads,
-            config.d_ff,
-            config.dropout,
-            config.norm_first,
-            final_norm=config.decoder == "autoregressive",
-        )
+        self.layers = config.build_encoder(final_norm=config.decoder == "autoregressive")
 
     def forward(self, x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """`[batch, lookback, channels]` and `[batch, lookback]` to `[batch, tokens, d_model]` and `[batch, tokens]`."""
@@ -94,20 +67,14 @@ class PatchEncoder(nn.Module):
 
 def build(config: TCNTransformerConfig, problem: Problem) -> Network:
     """The network; raises PluginError for covariates it does not take."""
-    inner = per_channel(problem) if config.channel_independent else problem
-    output = output_of(problem)
-    stride = config.stride or stride_for(problem.lookback)
+    inner = config.inner(problem)
     decoder: nn.Module
-    if config.decoder == "direct":
-        tokens = -(-problem.lookback // stride)
-        decoder = FlatHead(output, inner.targets, problem.horizon, tokens, config.d_model)
+    if config.decoder == "autoregressive":
+        decoder = config.build_autoregressive(inner)
     else:
-        layers = Decoder(
-            config.decoder_layers, config.d_model, config.n_heads, config.d_ff, config.dropout, config.norm_first
-        )
-        decoder = AutoregressiveDecoder(layers, output, inner.targets, problem.horizon)
-    revin = RevIN(problem.channels) if config.revin else None
-    return Network(problem, PatchEncoder(config, inner.channels, stride), decoder, revin, config.channel_independent)
+        tokens = config.tokens(problem.lookback)[1]
+        decoder = FlatHead(output_of(inner), inner.targets, inner.horizon, tokens, config.d_model)
+    return config.build_network(problem, PatchEncoder(config, inner), decoder)
 
 
 plugin = ModelPlugin(

@@ -1,7 +1,6 @@
 """Scaled dot-product attention (Vaswani et al. 2017, "Attention Is All You Need", section 3.2).
 
-One mask convention everywhere: boolean, True = may attend, as in `F.scaled_dot_product_attention`. There is no dropout
-on the attention weights: the paper has none (section 5.4), and the fused kernel would draw it slowly on a CPU.
+One mask convention everywhere: boolean, True = may attend, as in `F.scaled_dot_product_attention`.
 """
 
 from __future__ import annotations
@@ -12,8 +11,20 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from tsformer.nn.dropout import Dropout
+from tsformer.nn.positions import PositionKind
+from tsformer.nn.relative import RelativeBias
+from tsformer.nn.rotary import RotaryPositions
 
-def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, causal: bool = False) -> Tensor:
+
+def attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None = None,
+    causal: bool = False,
+    bias: Tensor | None = None,
+) -> Tensor:
     """softmax(Q K^T / sqrt(d)) V (equation 1), by the fused kernel.
 
     Args:
@@ -21,40 +32,56 @@ def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = N
         key, value: `[batch, heads, keys, d_head]`; finite everywhere, also behind the mask.
         mask: boolean, broadcastable to `[batch, heads, queries, keys]`, True = may attend.
         causal: queries are the newest steps of the keys, and see themselves and what came before.
+        bias: added to the scaled scores, broadcastable to `[batch, heads, queries, keys]`.
 
     Returns:
         `[batch, heads, queries, d_head]`; zeros for a query that may attend to nothing.
     """
     queries, keys = query.shape[-2], key.shape[-2]
-    if mask is None and causal and queries == keys:
+    if mask is None and bias is None and causal and queries == keys:
         return F.scaled_dot_product_attention(query, key, value, is_causal=True)
     allowed = _allowed(mask, causal, queries, keys, query.device)
     if allowed is None:
-        return F.scaled_dot_product_attention(query, key, value)
+        return F.scaled_dot_product_attention(query, key, value, attn_mask=bias)
     # Kernels differ on rows that are masked completely (zeros, NaN, or NaN in the gradient only): such a row is opened,
     # and its result thrown away.
     some = allowed.any(-1, keepdim=True)
-    output = F.scaled_dot_product_attention(query, key, value, attn_mask=allowed | ~some)
+    opened = allowed | ~some
+    added = opened if bias is None else torch.where(opened, bias, -math.inf)
+    output = F.scaled_dot_product_attention(query, key, value, attn_mask=added)
     return torch.where(some, output, 0.0)
 
 
 def attention_with_weights(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, causal: bool = False
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None = None,
+    causal: bool = False,
+    bias: Tensor | None = None,
+    dropout: nn.Module | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """`attention` written out, for those who want to see the weights.
+    """`attention` written out, for those who want to see the weights, or to drop some.
+
+    Args:
+        query, key, value, mask, causal, bias: as for `attention`.
+        dropout: what the weights go through before the values are summed.
 
     Returns:
         output: as `attention`.
-        weights: `[batch, heads, queries, keys]`, each row summing to 1, or all zeros where nothing may be attended to.
+        weights: `[batch, heads, queries, keys]`, before any is dropped, each row summing to 1, or all zeros where
+            nothing may be attended to.
     """
     scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
+    if bias is not None:
+        scores = scores + bias
     allowed = _allowed(mask, causal, query.shape[-2], key.shape[-2], query.device)
     if allowed is None:
         weights = scores.softmax(-1)
     else:
         some = allowed.any(-1, keepdim=True)
         weights = scores.masked_fill(~allowed & some, -math.inf).softmax(-1).masked_fill(~allowed, 0.0)
-    return weights @ value, weights
+    return (weights if dropout is None else dropout(weights)) @ value, weights
 
 
 def _allowed(mask: Tensor | None, causal: bool, queries: int, keys: int, device: torch.device) -> Tensor | None:
@@ -95,12 +122,15 @@ class MultiHeadAttention(nn.Module):
     Args:
         d_model: width of queries, memory and output.
         n_heads: number of heads; divides d_model.
+        dropout: rate at which attention weights are dropped in training. Above 0 training takes the explicit path: on a
+            CPU the fused kernel draws slowly.
+        positions: "relative" and "rotary" act here, in self-attention only; other kinds have no effect.
 
     Raises:
-        ValueError: when n_heads does not divide d_model.
+        ValueError: when n_heads does not divide d_model, or rotary positions meet an odd d_model / n_heads.
     """
 
-    def __init__(self, d_model: int, n_heads: int) -> None:
+    def __init__(self, d_model: int, n_heads: int, dropout: float = 0.0, positions: PositionKind = "none") -> None:
         super().__init__()
         if d_model % n_heads:
             raise ValueError(f"d_model {d_model} is not a multiple of n_heads {n_heads}")
@@ -109,12 +139,16 @@ class MultiHeadAttention(nn.Module):
         self.key = nn.Linear(d_model, d_model)
         self.value = nn.Linear(d_model, d_model)
         self.output = nn.Linear(d_model, d_model)
+        self.dropout = Dropout(dropout)
+        self.relative = RelativeBias(n_heads) if positions == "relative" else None
+        self.rotary = RotaryPositions(d_model // n_heads) if positions == "rotary" else None
 
     def forward(
         self,
         query: Tensor,
         memory: Tensor | None = None,
         mask: Tensor | None = None,
+        *,
         causal: bool = False,
         cache: KeyValueCache | None = None,
         need_weights: bool = False,
@@ -122,7 +156,8 @@ class MultiHeadAttention(nn.Module):
         """Attend from `query` to `memory`, or to itself.
 
         What stands behind the mask may be anything, NaN included: it is zeroed before it is multiplied with anything,
-        because 0 * NaN is NaN. A forward hook sees the weights too, when a pre-hook sets `need_weights`.
+        because 0 * NaN is NaN. Relative and rotary positions count the real steps, and with a cache go on after those
+        in it.
 
         Args:
             query: `[batch, queries, d_model]`.
@@ -137,30 +172,37 @@ class MultiHeadAttention(nn.Module):
             output: `[batch, queries, d_model]`.
             weights: `[batch, heads, queries, keys]`, or None.
         """
+        bias = None
         if memory is None:
             if mask is not None:
                 query = torch.where(mask[:, -query.shape[1] :, None], query, 0.0)
-            keys, values = self._heads(self.key(query)), self._heads(self.value(query))
+            queries, keys, values = (self._heads(part(query)) for part in (self.query, self.key, self.value))
+            if self.rotary is not None:
+                offset = 0 if cache is None else len(cache)
+                queries, keys = self.rotary(queries, mask, offset), self.rotary(keys, mask, offset)
             if cache is not None:
                 keys, values = cache.append(keys, values)
-        elif cache is not None and cache.keys is not None and cache.values is not None:
-            keys, values = cache.keys, cache.values
+            if self.relative is not None:
+                bias = self.relative(queries.shape[-2], keys.shape[-2], causal, mask)
         else:
-            if mask is not None:
-                memory = torch.where(mask[..., None], memory, 0.0)
-            keys, values = self._heads(self.key(memory)), self._heads(self.value(memory))
-            if cache is not None:
-                cache.append(keys, values)
+            queries = self._heads(self.query(query))
+            if cache is not None and cache.keys is not None and cache.values is not None:
+                keys, values = cache.keys, cache.values
+            else:
+                if mask is not None:
+                    memory = torch.where(mask[..., None], memory, 0.0)
+                keys, values = self._heads(self.key(memory)), self._heads(self.value(memory))
+                if cache is not None:
+                    cache.append(keys, values)
 
-        queries = self._heads(self.query(query))
         allowed = None if mask is None else mask[:, None, None, :]
         weights = None
-        if need_weights:
-            output, weights = attention_with_weights(queries, keys, values, allowed, causal)
+        if need_weights or (self.training and self.dropout.p > 0.0):
+            output, weights = attention_with_weights(queries, keys, values, allowed, causal, bias, self.dropout)
         else:
-            output = attention(queries, keys, values, allowed, causal)
+            output = attention(queries, keys, values, allowed, causal, bias)
         output = self.output(output.transpose(1, 2).flatten(2))
-        return output, weights
+        return output, weights if need_weights else None
 
     def _heads(self, x: Tensor) -> Tensor:
         """`[batch, time, d_model]` to `[batch, heads, time, d_head]`."""

@@ -1,0 +1,165 @@
+"""The options that Transformers share: what they build, and what is refused, by name."""
+
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from torch import Tensor, nn
+from tsformer_plugins.models import tcn_transformer, transformer
+
+import tsformer
+from tsformer.config import validate_options
+from tsformer.data.windows import Batch
+from tsformer.errors import UsageError
+from tsformer.nn.attention import MultiHeadAttention
+from tsformer.nn.convolution import Patches
+from tsformer.nn.decoders import AutoregressiveDecoder
+from tsformer.nn.options import TransformerOptions
+from tsformer.nn.positions import LearnedPositions, NoPositions, SinusoidalPositions
+from tsformer.plugin import Config, Field, ModelPlugin, Problem
+from tsformer.testing import check_model
+
+MODELS = pytest.mark.parametrize("module", [transformer, tcn_transformer])
+PROBLEM = Problem(lookback=20, horizon=5, targets=2)
+
+
+@MODELS
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"d_model": 16, "n_heads": 3}, "--model: n_heads 3 does not divide d_model 16"),
+        (
+            {"d_model": 20, "n_heads": 4, "positions": "rotary"},
+            "--model: positions rotary .* 20 / n_heads 4 must be even",
+        ),
+        ({"eps": 0.0}, "--model.eps: .* greater than 0"),
+        ({"attention_dropout": 1.0}, "--model.attention-dropout: .* less than 1"),
+        ({"activation": "swish"}, "--model.activation: .*'relu', 'gelu' or 'swiglu'"),
+        ({"positions": "sines"}, "--model.positions: .*'sinusoidal', 'learned', 'relative', 'rotary' or 'none'"),
+    ],
+)
+def test_a_fault_is_one_line_with_the_name_of_the_option(module: object, options: dict[str, object], said: str) -> None:
+    with pytest.raises(UsageError, match=said) as caught:
+        validate_options(module.plugin.config, "model", options)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_odd_head_is_fine_without_rotation() -> None:
+    assert transformer.TransformerConfig(d_model=20, positions="relative").d_model == 20
+
+
+@MODELS
+def test_options_reach_every_layer(module: object) -> None:
+    config = module.plugin.config(
+        d_model=12,
+        n_heads=3,
+        d_ff=7,
+        encoder_layers=3,
+        decoder_layers=2,
+        dropout=0.1,
+        attention_dropout=0.2,
+        norm_first=True,
+        eps=0.5,
+        activation="swiglu",
+        positions="rotary",
+        decoder="autoregressive",
+    )
+    network = module.plugin.build(config, PROBLEM)
+    layers = [*network.encoder.layers.layers, *network.decoder.layers.layers]
+    assert len(layers) == 5
+    for layer in layers:
+        assert layer.self_attention.n_heads == 3
+        assert layer.self_attention.rotary is not None
+        assert layer.feed_forward.gate.weight.shape == (7, 12)
+        assert all(residual.norm_first and residual.dropout.p == 0.1 for residual in layer.residuals)
+    attentions = [part for part in network.modules() if isinstance(part, MultiHeadAttention)]
+    assert len(attentions) == 7
+    assert all(part.dropout.p == 0.2 for part in attentions)
+    assert sum(part.rotary is not None for part in attentions) == 5  # not across
+    norms = [part for part in network.modules() if isinstance(part, nn.LayerNorm)]
+    assert len(norms) == 3 * 2 + 2 * 3 + 2
+    assert all(norm.eps == 0.5 for norm in norms)
+
+
+@pytest.mark.parametrize(
+    ("kind", "added"),
+    [
+        ("sinusoidal", SinusoidalPositions),
+        ("learned", LearnedPositions),
+        ("relative", NoPositions),
+        ("none", NoPositions),
+    ],
+)
+def test_positions_are_added_in_one_place_or_none(kind: str, added: type[nn.Module]) -> None:
+    network = transformer.build(transformer.TransformerConfig(positions=kind, decoder="autoregressive"), PROBLEM)
+    assert type(network.encoder.positions) is type(network.decoder.positions) is added
+    biased = [p for p in network.modules() if isinstance(p, MultiHeadAttention) and p.relative is not None]
+    assert len(biased) == (4 if kind == "relative" else 0)
+
+
+def test_learned_tables_are_as_long_as_what_they_count() -> None:
+    def lengths(module: object, **options: object) -> tuple[int, int]:
+        config = module.plugin.config(positions="learned", decoder="autoregressive", **options)
+        network = module.plugin.build(config, PROBLEM)
+        return len(network.encoder.positions.table), len(network.decoder.positions.table)
+
+    assert lengths(transformer) == (20, 5)
+    assert lengths(tcn_transformer, stride=3) == (7, 5)
+
+
+@pytest.mark.parametrize(
+    ("options", "remedy"),
+    [
+        ({"decoder": "autoregressive", "positions": "learned"}, "other positions than learned"),
+        ({"decoder": "direct", "positions": "learned"}, "other positions than learned"),
+        ({"decoder": "direct"}, "--model.decoder autoregressive"),
+    ],
+)
+def test_beyond_the_horizon_the_remedy_is_named(options: dict[str, str], remedy: str) -> None:
+    table = pd.DataFrame({"ds": pd.date_range("2024", periods=120, freq="D"), "y": np.sin(np.arange(120) / 3)})
+    model = tsformer.Forecaster(
+        model="transformer",
+        horizon=4,
+        lookback=8,
+        model_options={"d_model": 8, "n_heads": 2, "encoder_layers": 1, "decoder_layers": 1, "d_ff": 8, **options},
+        train_options={"max_steps": 1},
+    ).fit(table)
+    assert len(model.predict(horizon=3)) == 3
+    with pytest.raises(UsageError, match=f"horizon of 4 steps and cannot predict 6; .*{remedy}") as caught:
+        model.predict(horizon=6)
+    assert "\n" not in str(caught.value)
+
+
+class Options(TransformerOptions):
+    """Of somebody else's model: a field of its own, and another default."""
+
+    kernel: int = Field(3, gt=0, description="steps that a token sees")
+    positions: Literal["rotary", "none"] = Field("rotary", description="rotation of queries and keys, or nothing")
+
+
+class Theirs(nn.Module):
+    def __init__(self, config: Options, problem: Problem) -> None:
+        super().__init__()
+        self.embed = Patches(problem.channels, config.d_model, 1, config.kernel)
+        self.layers = config.build_encoder()
+
+    def forward(self, x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        x, mask = self.embed(x, mask)
+        return self.layers(x, mask), mask
+
+
+def theirs(config: Options, problem: Problem) -> nn.Module:
+    inner = config.inner(problem)
+    return config.build_network(problem, Theirs(config, inner), config.build_autoregressive(inner))
+
+
+def test_a_plugin_of_somebody_else_builds_on_them() -> None:
+    example = Options(d_model=16, n_heads=2, encoder_layers=1, decoder_layers=1, d_ff=32)
+    assert issubclass(Options, Config)
+    network = theirs(example, PROBLEM)
+    assert isinstance(network.decoder, AutoregressiveDecoder)
+    past = torch.randn(2, 20, 2)
+    assert network(Batch(past, torch.ones_like(past, dtype=torch.bool))).shape == (2, 5, 2, 1)
+    assert check_model(ModelPlugin(config=Options, build=theirs, example=example)) == {}
