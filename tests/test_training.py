@@ -12,7 +12,7 @@ from tsformer.data.windows import cut_windows
 from tsformer.nn.outputs import Point
 from tsformer.settings import TrainConfig
 from tsformer.training.loop import evaluate, predict, train
-from tsformer.training.schedules import cosine_with_warmup, linear_truth
+from tsformer.training.schedules import rate, truth
 
 CPU = torch.device("cpu")
 
@@ -45,6 +45,7 @@ class Linear(nn.Module):
 
 def run(module, **options):
     interrupted = options.pop("interrupted", lambda: False)
+    on_step = options.pop("on_step", lambda progress: None)
     torch.manual_seed(0)
     return train(
         module,
@@ -54,6 +55,7 @@ def run(module, **options):
         TrainConfig(**{"max_steps": 40, "eval_every": 10, "lr": 0.05, **options}),
         generator=np.random.default_rng(0),
         device=CPU,
+        on_step=on_step,
         interrupted=interrupted,
     )
 
@@ -65,12 +67,13 @@ def test_it_learns_and_records_each_evaluation():
     assert history.stopped == "finished"
 
 
-def test_validation_is_free_running_and_training_is_fed_as_scheduled():
+@pytest.mark.parametrize("schedule", ["linear", "exponential", "inverse_sigmoid"])
+def test_validation_is_free_running_and_training_is_fed_as_scheduled(schedule):
     module = Linear()
-    run(module, max_steps=20, truth_start=1.0, truth_end=0.0)
-    fed = [truth for training, truth in module.called if training]
-    assert fed == pytest.approx(np.linspace(1, 0, 20))
-    assert {truth for training, truth in module.called if not training} == {0.0}
+    run(module, max_steps=20, truth_start=1.0, truth_end=0.0, truth_schedule=schedule, truth_decay=4.0)
+    fed = [fed for training, fed in module.called if training]
+    assert fed == [truth(schedule, step, 20, 1.0, 0.0, 4.0) for step in range(20)]
+    assert {fed for training, fed in module.called if not training} == {0.0}
 
 
 class GetsWorse(Linear):
@@ -141,6 +144,32 @@ def test_same_seed_same_bytes():
     assert not torch.equal(first.map.weight, other.map.weight)
 
 
+def test_the_moving_average_is_what_is_validated_and_kept():
+    raw, averaged = seeded_linear(), seeded_linear()
+    optimised = []
+    for module, ema in ((raw, 0.0), (averaged, 0.9)):
+        history = run(
+            module,
+            ema=ema,
+            max_steps=20,
+            patience=99,
+            lr_schedule="constant",
+            on_step=lambda _, m=module: optimised.append(m.map.weight.detach().clone()),
+        )
+        kept = evaluate(module, windows(60), Point(), CPU)
+        assert kept == min(record["validation_loss"] for record in history.evaluations)
+        assert kept == history.evaluations[-1]["validation_loss"]
+    for ours, theirs in zip(optimised[:20], optimised[20:], strict=True):
+        assert torch.equal(ours, theirs)  # the optimiser goes on from the weights themselves, not from the average
+    by_hand = seeded_linear().map.weight.detach()
+    for step, weight in enumerate(optimised[:20]):
+        decay = min(0.9, (1 + step) / (10 + step))
+        by_hand = decay * by_hand + (1 - decay) * weight
+    torch.testing.assert_close(averaged.map.weight.detach(), by_hand)
+    assert torch.equal(raw.map.weight, optimised[19])
+    assert not torch.allclose(averaged.map.weight, raw.map.weight, atol=1e-3)
+
+
 def test_every_window_counts_once_whatever_the_batch_size():
     module, data = Linear(), windows(60)
     losses = [evaluate(module, data, Point(), CPU, size) for size in (1, 7, 1000)]
@@ -151,21 +180,8 @@ def test_every_window_counts_once_whatever_the_batch_size():
     np.testing.assert_allclose(paths[2], paths[0], atol=1e-6)
 
 
-def test_cosine_with_warmup_by_hand():
-    rates = [cosine_with_warmup(step, 100, 10) for step in range(100)]
-    assert rates[0] == pytest.approx(0.1)
-    assert rates[9] == rates[10] == pytest.approx(1.0)
-    assert rates[55] == pytest.approx(0.5)
-    assert rates[10:] == sorted(rates[10:], reverse=True)
-    assert 0 < rates[99] < 0.001
-
-
-def test_linear_truth():
-    assert [linear_truth(step, 5, 1.0, 0.0) for step in range(5)] == pytest.approx([1, 0.75, 0.5, 0.25, 0])
-    assert linear_truth(0, 1, 0.3, 0.3) == 0.3
-
-
-def test_each_step_takes_its_rate_and_a_clipped_gradient(monkeypatch):
+@pytest.mark.parametrize("schedule", ["cosine", "linear", "noam", "constant"])
+def test_each_step_takes_its_rate_and_a_clipped_gradient(monkeypatch, schedule):
     from tsformer.training import loop
 
     taken = []
@@ -177,8 +193,8 @@ def test_each_step_takes_its_rate_and_a_clipped_gradient(monkeypatch):
             super().step()
 
     monkeypatch.setattr(loop, "_adamw", lambda module, config: Recording(module.parameters(), lr=config.lr))
-    run(Linear(), max_steps=40, lr=0.01, warmup=3, clip=0.05)
-    assert [rate for rate, _ in taken] == pytest.approx([0.01 * cosine_with_warmup(s, 40, 3) for s in range(40)])
+    run(Linear(), max_steps=40, lr=0.01, warmup=3, clip=0.05, lr_schedule=schedule)
+    assert [lr for lr, _ in taken] == pytest.approx([0.01 * rate(schedule, step, 40, 3) for step in range(40)])
     assert max(norm for _, norm in taken) <= 0.05 + 1e-6
     taken.clear()
     run(Linear(), max_steps=5, clip=100.0)
@@ -275,3 +291,33 @@ def test_masked_values_do_not_make_the_validation_loss_depend_on_the_batch_size(
 def seeded_linear():
     torch.manual_seed(0)
     return Linear()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"output": "normal", "loss": "mae"}, "loss mae is for point forecasts; leave it out with output normal"),
+        ({"huber_delta": 0.5}, "huber_delta 0.5 needs loss huber, not mse"),
+        ({"truth_schedule": "constant", "truth_end": 0.5}, "stays at truth_start 1 and never reaches truth_end 0.5"),
+        ({"ema": 1.0}, "less than 1"),
+        ({"truth_decay": 0.0}, "greater than 0"),
+    ],
+)
+def test_options_that_do_not_fit_together_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        TrainConfig(**options)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"truth_schedule": "constant", "truth_start": 0.5},
+        {"truth_schedule": "constant", "truth_start": 0.5, "truth_end": 0.5},
+        {"truth_start": 0.0, "truth_end": 1.0},
+        {"loss": "huber", "huber_delta": 0.5},
+        {"output": "normal"},
+    ],
+)
+def test_options_that_fit_together_survive_a_file(options):
+    config = TrainConfig(**options)
+    assert TrainConfig.model_validate(config.model_dump(mode="json")) == config

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
+
+from pydantic import model_validator
 
 from tsformer import registry
 from tsformer.errors import at_fault
@@ -51,20 +53,50 @@ class TrainConfig(Config):
     )
     lr: float = Field(1e-3, gt=0, flag="--lr", description="highest learning rate of AdamW")
     weight_decay: float = Field(0.01, ge=0, description="weight decay of AdamW")
-    warmup: int = Field(50, ge=1, description="steps of linear warm-up, at most a tenth of all; a cosine follows")
+    lr_schedule: Literal["cosine", "linear", "noam", "constant"] = Field(
+        "cosine", description="how the learning rate falls after the warm-up; noam: with the inverse square root"
+    )
+    warmup: int = Field(50, ge=1, description="steps of linear warm-up, at most a tenth of all")
     clip: float = Field(1.0, gt=0, description="largest norm of the gradient")
-    loss: Literal["mse", "mae", "huber"] = Field("mse", description="what is minimised, on transformed values")
+    output: Literal["point", "normal"] = Field(
+        "point",
+        description="what is predicted: one number for each value, or a normal distribution, fitted by its likelihood",
+    )
+    loss: Literal["mse", "mae", "huber", "log_cosh"] = Field(
+        "mse", description="what a point forecast minimises, on transformed values"
+    )
+    huber_delta: float = Field(1.0, gt=0, description="error above which huber is no longer squared but absolute")
+    ema: float = Field(
+        0.0, ge=0, lt=1, description="decay of a moving average of the weights that is kept instead, 0.999; 0: none"
+    )
     eval_every: int = Field(20, ge=1, description="steps between two evaluations on the validation part")
     eval_windows: int = Field(512, ge=1, description="validation windows at most, evenly spaced")
     patience: int = Field(10, ge=1, description="evaluations without improvement before training stops early")
     truth_start: float = Field(
         1.0, ge=0, le=1, description="probability that the decoder is fed the truth at the first step (1: always)"
     )
-    truth_end: float = Field(
-        1.0, ge=0, le=1, description="the same at the last step; linear in between (scheduled sampling)"
+    truth_end: float = Field(1.0, ge=0, le=1, description="the same at the last step (scheduled sampling)")
+    truth_schedule: Literal["linear", "exponential", "inverse_sigmoid", "constant"] = Field(
+        "linear", description="the way from truth_start to truth_end; constant stays at truth_start"
+    )
+    truth_decay: float = Field(
+        10.0, gt=0, le=1000, description="how steep exponential and inverse_sigmoid are over the run; towards 0: linear"
     )
     seed: int = Field(0, ge=0, lt=2**63, flag="--seed", description="same seed, same machine: same forecast")
     device: str = Field("auto", flag="--device", pattern=f"^({DEVICES})$", description="auto, cpu, cuda, cuda:1 or mps")
+
+    @model_validator(mode="after")
+    def _fit_together(self) -> Self:
+        if self.output != "point" and self.loss != "mse":
+            raise ValueError(f"loss {self.loss} is for point forecasts; leave it out with output {self.output}")
+        if self.loss != "huber" and self.huber_delta != 1.0:
+            raise ValueError(f"huber_delta {self.huber_delta:g} needs loss huber, not {self.loss}")
+        if self.truth_schedule == "constant" and self.truth_end not in (1.0, self.truth_start):
+            raise ValueError(
+                f"truth_schedule constant stays at truth_start {self.truth_start:g} and never reaches "
+                f"truth_end {self.truth_end:g}"
+            )
+        return self
 
     def batch_for(self, windows: int) -> int:
         """Windows in one step: few windows make several batches all the same, whose noise curbs overfitting."""

@@ -13,10 +13,12 @@ All of them are called alike, `decoder(memory, memory_mask, last, future, truth)
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
+from tsformer.errors import UsageError
 from tsformer.nn.layers import Decoder, LayerCache
 from tsformer.nn.outputs import Output
 from tsformer.nn.positions import SinusoidalPositions, sinusoid
@@ -25,24 +27,41 @@ from tsformer.nn.positions import SinusoidalPositions, sinusoid
 class AutoregressiveDecoder(nn.Module):
     """One step after the other: `[last, target[:-1]] -> target`, in training as in prediction.
 
-    With `truth` = 1 (teacher forcing) all steps are computed in one parallel pass. Otherwise the decoder is rolled out
-    step by step and fed with its own point forecasts, or, by a coin for each step and sample, with the true value
-    (scheduled sampling, Bengio et al. 2015). Values fed back carry no gradient. That is why gradients need no slow
-    step-by-step graph: the rollout finds the inputs without gradients, and one parallel pass over them gives the
-    outputs. Without dropout, in evaluation or at a rate of 0, these are the outputs and the gradients of a
-    step-by-step graph. With dropout they are not: rollout and parallel pass draw masks of their own, so that the values
-    fed are point forecasts of another thinned network than the one whose outputs are returned. Outputs and gradients
-    are exact for the inputs that were fed and the masks of the parallel pass.
+    With `truth` = 1 (teacher forcing) all steps are computed in one parallel pass. With `truth` = 0 the decoder is
+    rolled out step by step and fed its own predictions. In between, a coin for each step and sample says whether it is
+    fed the true value or its own (scheduled sampling, Bengio et al. 2015).
+
+    Values of its own carry no gradient when they are fed back. That is why gradients need no slow step-by-step graph:
+    the inputs are found without gradients, and one parallel pass over them gives the outputs. Inputs can be found in
+    two ways:
+
+        steps     by a rollout: its own values follow from what was fed before them. Without dropout, outputs and
+                  gradients are those of a step-by-step graph.
+        two_pass  by one parallel pass that is fed the truth (Mihaylova & Martins 2019, "Scheduled Sampling for
+                  Transformers"): its own values follow from the true past, not from the mixed one. An approximation, at
+                  the price of one parallel pass instead of `horizon` steps. Used in training only, and only strictly
+                  between 0 and 1, for at 0 there is no truth to start from.
+
+    Either way the loss is that of the last pass, which sees what prediction may show it. The pass before only finds
+    inputs; as they carry no gradient, it gets none. With dropout both draw masks of their own, so that the values fed
+    are those of another thinned network than the one whose outputs are returned.
 
     Weights do not depend on the horizon.
 
     Args:
         layers: the stack.
-        output: what is predicted; its point forecast is what is fed back.
+        output: what is predicted.
         targets: number of targets.
         horizon: number of steps.
         cache: keep keys and values between the steps of a rollout. Without it each step computes its whole past anew:
             the same result, and much slower.
+        positions: `positions(x, mask=None, offset=0)` adds the place of each step; sinusoidal when None.
+        sampling: how inputs are found between 0 and 1, "steps" or "two_pass".
+        feedback: the value of its own is the "mean", or a "sample" of the predicted distribution. That only in
+            training: prediction always feeds back the mean.
+
+    Raises:
+        UsageError: for samples of an output that does not say how values scatter.
     """
 
     def __init__(
@@ -52,15 +71,25 @@ class AutoregressiveDecoder(nn.Module):
         targets: int,
         horizon: int,
         cache: bool = True,
+        positions: nn.Module | None = None,
+        sampling: Literal["steps", "two_pass"] = "steps",
+        feedback: Literal["mean", "sample"] = "mean",
     ) -> None:
         super().__init__()
+        if feedback == "sample" and not output.random:
+            raise UsageError(
+                f"--model.feedback sample draws from the predicted distribution, and output {output.name} has none; "
+                "choose --train.output normal or --model.feedback mean"
+            )
         self.layers = layers
         self.output = output
         self.targets = targets
         self.horizon = horizon
         self.cache = cache
+        self.sampling = sampling
+        self.feedback = feedback
         self.embed = nn.Linear(targets, layers.d_model)
-        self.positions = SinusoidalPositions(layers.d_model)
+        self.positions = SinusoidalPositions(layers.d_model) if positions is None else positions
         self.head = nn.Linear(layers.d_model, targets * output.outputs)
 
     def forward(
@@ -78,38 +107,40 @@ class AutoregressiveDecoder(nn.Module):
             if future is None or future.shape[1] != self.horizon:
                 raise ValueError(f"truth {truth} needs the true future of {self.horizon} steps")
             if truth == 1.0:
-                return self._steps(torch.cat([last[:, None], future[:, :-1]], dim=1), memory, memory_mask)
+                return self._steps(_shifted(last, future), memory, memory_mask)
             coins = torch.rand(len(last), self.horizon, 1, device=last.device) < truth
-        with torch.no_grad():
-            predictions = self._rollout(memory, memory_mask, last, future, coins)
-        if not torch.is_grad_enabled():
-            return predictions
-        fed = self._fed(predictions, future, coins)
-        return self._steps(torch.cat([last[:, None], fed[:, :-1]], dim=1), memory, memory_mask)
+        if coins is not None and future is not None and self.training and self.sampling == "two_pass":
+            with torch.no_grad():
+                own = self._own(self._steps(_shifted(last, future), memory, memory_mask))
+        else:
+            with torch.no_grad():
+                predictions, own = self._rollout(memory, memory_mask, last, future, coins)
+            if not torch.is_grad_enabled():
+                return predictions
+        return self._steps(_shifted(last, _fed(own, future, coins)), memory, memory_mask)
 
     def _rollout(
         self, memory: Tensor, memory_mask: Tensor, last: Tensor, future: Tensor | None, coins: Tensor | None
-    ) -> Tensor:
+    ) -> tuple[Tensor, Tensor]:
+        """Predictions `[batch, horizon, targets, outputs]` and values of its own `[batch, horizon, targets]`."""
         caches = self.layers.caches() if self.cache else None
-        inputs, predictions = last[:, None], []
+        inputs, predictions, values = last[:, None], [], []
         for step in range(self.horizon):
             if caches is None:
                 prediction = self._steps(inputs, memory, memory_mask)[:, -1:]
             else:
                 prediction = self._steps(inputs[:, -1:], memory, memory_mask, caches, offset=step)
+            own = self._own(prediction)
             predictions.append(prediction)
-            fed = self._fed(prediction, future, coins, slice(step, step + 1))
-            inputs = torch.cat([inputs, fed], dim=1)
-        return torch.cat(predictions, dim=1)
+            values.append(own)
+            inputs = torch.cat([inputs, _fed(own, future, coins, slice(step, step + 1))], dim=1)
+        return torch.cat(predictions, dim=1), torch.cat(values, dim=1)
 
-    def _fed(
-        self, prediction: Tensor, future: Tensor | None, coins: Tensor | None, steps: slice = slice(None)
-    ) -> Tensor:
-        """What is fed after the given steps: the true value where the coin says so, the point forecast elsewhere."""
-        own = self.output.point(prediction)
-        if coins is None or future is None:
-            return own
-        return torch.where(coins[:, steps], future[:, steps], own)
+    def _own(self, prediction: Tensor) -> Tensor:
+        """What it feeds back of a prediction."""
+        if self.feedback == "sample" and self.training:
+            return self.output.sample(prediction)
+        return self.output.point(prediction)
 
     def _steps(
         self,
@@ -123,6 +154,18 @@ class AutoregressiveDecoder(nn.Module):
         x = self.positions(self.embed(inputs), offset=offset)
         y: Tensor = self.head(self.layers(x, memory, memory_mask, causal=True, caches=caches))
         return y.view(*y.shape[:2], self.targets, self.output.outputs)
+
+
+def _shifted(last: Tensor, values: Tensor) -> Tensor:
+    """What is fed when these values are the answers: each comes a step later, after `last`."""
+    return torch.cat([last[:, None], values[:, :-1]], dim=1)
+
+
+def _fed(own: Tensor, future: Tensor | None, coins: Tensor | None, steps: slice = slice(None)) -> Tensor:
+    """The true value of the given steps where the coin says so, the decoder's own elsewhere."""
+    if coins is None or future is None:
+        return own
+    return torch.where(coins[:, steps], future[:, steps], own)
 
 
 class QueryDecoder(nn.Module):

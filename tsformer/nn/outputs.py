@@ -1,11 +1,13 @@
 """What is predicted of each target, and the loss that fits it.
 
-Decoders and models know only `Output`: how many numbers describe one value, which of them to feed back, and how they
-follow an affine change of the target. A new kind of output is a new class here and nothing else.
+Decoders and models know only `Output`: how many numbers describe one value, what to feed back, and how they follow an
+affine change of the target. Any real numbers are a valid prediction, so that a head may be a plain linear map. A new
+kind of output is a new class here and nothing else.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Protocol
 
@@ -17,7 +19,8 @@ from tsformer.data.windows import Batch
 from tsformer.errors import PluginError, UsageError
 from tsformer.plugin import Problem
 
-_LOSSES: dict[str, Callable[..., Tensor]] = {"mse": F.mse_loss, "mae": F.l1_loss, "huber": F.huber_loss}
+SMALLEST_SCALE = 1e-6
+"""Of a normal distribution, so that a value which is predicted exactly still has a finite likelihood."""
 
 
 class Output(Protocol):
@@ -26,6 +29,7 @@ class Output(Protocol):
     Attributes:
         name: as in `Problem.output`.
         outputs: numbers that describe one predicted value.
+        random: True when it says how values scatter, so that they can be drawn.
     """
 
     @property
@@ -34,12 +38,27 @@ class Output(Protocol):
     @property
     def outputs(self) -> int: ...
 
+    @property
+    def random(self) -> bool: ...
+
     def loss(self, prediction: Tensor, batch: Batch) -> Tensor:
-        """Mean loss over the real values of `batch.future`, a scalar."""
+        """Mean loss over the real values of `batch.future`, a scalar; 0 when none is real.
+
+        Raises:
+            ValueError: when the batch has no future, or one of another shape.
+        """
         ...
 
     def point(self, prediction: Tensor) -> Tensor:
         """The point forecast `[batch, horizon, targets]`."""
+        ...
+
+    def sample(self, prediction: Tensor) -> Tensor:
+        """One value for each, `[batch, horizon, targets]`, drawn with torch's global generator and without gradient.
+
+        Raises:
+            UsageError: when the output is not random.
+        """
         ...
 
     def rescale(self, prediction: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
@@ -54,7 +73,8 @@ class Point:
     """One number for each value.
 
     Args:
-        loss: "mse", "mae" or "huber" (delta 1).
+        loss: "mse", "mae", "huber" or "log_cosh".
+        delta: of huber, the error above which the loss is no longer squared but absolute.
 
     Raises:
         UsageError: when there is no such loss.
@@ -62,56 +82,117 @@ class Point:
 
     name = "point"
     outputs = 1
+    random = False
 
-    def __init__(self, loss: str = "mse") -> None:
-        if loss not in _LOSSES:
-            raise UsageError(f"unknown loss '{loss}' for a point forecast; known: {', '.join(sorted(_LOSSES))}")
-        self._loss = _LOSSES[loss]
+    def __init__(self, loss: str = "mse", delta: float = 1.0) -> None:
+        losses: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+            "mse": lambda point, future: F.mse_loss(point, future, reduction="none"),
+            "mae": lambda point, future: F.l1_loss(point, future, reduction="none"),
+            "huber": lambda point, future: F.huber_loss(point, future, reduction="none", delta=delta),
+            "log_cosh": lambda point, future: log_cosh(point - future),
+        }
+        if loss not in losses:
+            raise UsageError(f"unknown loss '{loss}' for a point forecast; known: {', '.join(sorted(losses))}")
+        self._loss = losses[loss]
 
     def loss(self, prediction: Tensor, batch: Batch) -> Tensor:
-        """Mean loss over the real values, a scalar; 0 when none is real.
-
-        Args:
-            prediction: `[batch, horizon, targets, 1]`.
-            batch: with `future` `[batch, horizon, targets]`; without `future_mask` all of it is real.
-
-        Raises:
-            ValueError: when the batch has no future, or one of another shape.
-        """
-        if batch.future is None:
-            raise ValueError("a loss needs batch.future")
-        point = self.point(prediction)
-        if point.shape != batch.future.shape:  # which torch would stretch silently
-            raise ValueError(
-                f"a prediction {tuple(prediction.shape)} does not fit a future {tuple(batch.future.shape)}"
-            )
-        if batch.future_mask is None:
-            return self._loss(point, batch.future)
-        mask = batch.future_mask
-        # A NaN behind the mask must not reach the product: nothing is compared with nothing.
-        errors = self._loss(torch.where(mask, point, 0.0), torch.where(mask, batch.future, 0.0), reduction="none")
-        return errors.sum() / mask.sum().clamp_min(1)
+        """`[batch, horizon, targets, 1]` to a scalar."""
+        prediction, future, mask = _real(prediction, batch, self.outputs)
+        return _mean(self._loss(self.point(prediction), future), mask)
 
     def point(self, prediction: Tensor) -> Tensor:
         """`[batch, horizon, targets, 1]` to `[batch, horizon, targets]`."""
         return prediction.squeeze(-1)
+
+    def sample(self, prediction: Tensor) -> Tensor:
+        """Raises UsageError."""
+        raise UsageError("a point forecast has no distribution to draw from; --train.output normal has one")
 
     def rescale(self, prediction: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
         """`[batch, horizon, targets, 1]` to the same."""
         return prediction * scale[..., None] + shift[..., None]
 
 
-def output_of(problem: Problem, loss: str = "mse") -> Output:
+class Normal:
+    """A normal distribution for each value: its mean, and the number whose softplus is its standard deviation.
+
+    Fitted by the negative log-likelihood of the values.
+    """
+
+    name = "normal"
+    outputs = 2
+    random = True
+
+    def loss(self, prediction: Tensor, batch: Batch) -> Tensor:
+        """`[batch, horizon, targets, 2]` to a scalar, which may be negative."""
+        prediction, future, mask = _real(prediction, batch, self.outputs)
+        mean, scale = self.parameters(prediction)
+        errors = 0.5 * ((future - mean) / scale).square() + scale.log() + 0.5 * math.log(2.0 * math.pi)
+        return _mean(errors, mask)
+
+    def parameters(self, prediction: Tensor) -> tuple[Tensor, Tensor]:
+        """`[..., 2]` to mean and standard deviation, `[...]` each."""
+        mean, raw = prediction.unbind(-1)
+        return mean, F.softplus(raw) + SMALLEST_SCALE
+
+    def point(self, prediction: Tensor) -> Tensor:
+        """The mean: `[batch, horizon, targets, 2]` to `[batch, horizon, targets]`."""
+        return prediction[..., 0]
+
+    def sample(self, prediction: Tensor) -> Tensor:
+        """`[batch, horizon, targets, 2]` to `[batch, horizon, targets]`."""
+        mean, scale = self.parameters(prediction.detach())
+        return mean + scale * torch.randn_like(mean)
+
+    def rescale(self, prediction: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
+        """`[batch, horizon, targets, 2]` to the same."""
+        mean, spread = self.parameters(prediction)
+        # a scale that shrinks the spread below the smallest one leaves it just above
+        positive = (spread * scale - SMALLEST_SCALE).clamp_min(SMALLEST_SCALE)
+        raw = positive + torch.log(-torch.expm1(-positive))  # the inverse of softplus, log(exp(y) - 1)
+        return torch.stack([mean * scale + shift, raw], dim=-1)
+
+
+OUTPUTS: dict[str, type[Point] | type[Normal]] = {"point": Point, "normal": Normal}
+
+
+def output_of(problem: Problem, loss: str = "mse", delta: float = 1.0) -> Output:
     """The output that a problem asks for.
 
     Args:
         problem: says which, in `output`.
-        loss: for a point forecast, "mse", "mae" or "huber".
+        loss, delta: of a point forecast; see `Point`. Other outputs have a loss of their own.
 
     Raises:
         PluginError: when there is no such output.
         UsageError: when there is no such loss.
     """
     if problem.output == "point":
-        return Point(loss)
-    raise PluginError(f"unknown output '{problem.output}'; known: point")
+        return Point(loss, delta)
+    if problem.output not in OUTPUTS:
+        raise PluginError(f"unknown output '{problem.output}'; known: {', '.join(sorted(OUTPUTS))}")
+    return OUTPUTS[problem.output]()
+
+
+def log_cosh(x: Tensor) -> Tensor:
+    """log(cosh(x)), elementwise: x^2 / 2 near 0, |x| - log 2 far away, where cosh itself would overflow."""
+    x = x.abs()
+    return x + F.softplus(-2.0 * x) - math.log(2.0)
+
+
+def _real(prediction: Tensor, batch: Batch, outputs: int) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Prediction and future with zeros where nothing real stands: a NaN there must not reach any product."""
+    if batch.future is None:
+        raise ValueError("a loss needs batch.future")
+    if prediction.shape != (*batch.future.shape, outputs):  # which torch would stretch silently
+        raise ValueError(f"a prediction {tuple(prediction.shape)} does not fit a future {tuple(batch.future.shape)}")
+    mask = batch.future_mask
+    if mask is None:
+        return prediction, batch.future, None
+    return torch.where(mask[..., None], prediction, 0.0), torch.where(mask, batch.future, 0.0), mask
+
+
+def _mean(errors: Tensor, mask: Tensor | None) -> Tensor:
+    if mask is None:
+        return errors.mean()
+    return torch.where(mask, errors, 0.0).sum() / mask.sum().clamp_min(1)

@@ -17,7 +17,8 @@ from tsformer.data.windows import Batch, Windows
 from tsformer.errors import DivergedError
 from tsformer.nn.outputs import Output
 from tsformer.settings import TrainConfig
-from tsformer.training.schedules import cosine_with_warmup, linear_truth
+from tsformer.training import schedules
+from tsformer.training.ema import WeightAverage
 
 PREDICTED_AT_ONCE = 256
 """Windows in one batch where no gradients are kept."""
@@ -68,7 +69,8 @@ def train(
 ) -> History:
     """Fit `module` in place; on every way out it carries the weights that were best on validation.
 
-    Validation is free-running: the decoder is never fed the truth there.
+    Validation is free-running: the decoder is never fed the truth there. With `config.ema` the moving average of the
+    weights is what is validated and kept; the optimiser goes on from the weights themselves.
 
     Args:
         generator: draws the order of the windows; dropout and scheduled sampling use torch's global generator.
@@ -80,7 +82,7 @@ def train(
     size, steps = config.batch_for(len(windows)), config.steps_for(len(windows))
     warmup = min(config.warmup, max(1, steps // 10))
     every = min(config.eval_every, steps)
-    optimizer = _adamw(module, config)
+    optimizer, average = _adamw(module, config), WeightAverage(module, config.ema)
     validation = validation.thin(config.eval_windows)
 
     history = History()
@@ -98,8 +100,10 @@ def train(
             index, order = order[:size], order[size:]
             batch = windows.batch(torch.from_numpy(index)).to(device)
 
-            rate = config.lr * cosine_with_warmup(step, steps, warmup)
-            truth = linear_truth(step, steps, config.truth_start, config.truth_end)
+            rate = config.lr * schedules.rate(config.lr_schedule, step, steps, warmup)
+            truth = schedules.truth(
+                config.truth_schedule, step, steps, config.truth_start, config.truth_end, config.truth_decay
+            )
             for group in optimizer.param_groups:
                 group["lr"] = rate
             module.train()
@@ -109,12 +113,17 @@ def train(
             norm = nn.utils.clip_grad_norm_(module.parameters(), config.clip)
             losses.append(_finite(loss, norm, step, rate, history.best_step, index))
             optimizer.step()
+            average.update(step)
             history.steps = step + 1
             on_step(Progress(step + 1, steps, losses[-1], rate, best_loss))
 
             if history.steps % every and history.steps != steps:
                 continue
-            validation_loss = evaluate(module, validation, output, device)
+            with average.in_place():
+                validation_loss = evaluate(module, validation, output, device)
+                improved = validation_loss < best_loss
+                if improved:
+                    best_loss, best_weights = validation_loss, copy.deepcopy(module.state_dict())
             record = {
                 "step": history.steps,
                 "train_loss": sum(losses) / len(losses),
@@ -126,8 +135,7 @@ def train(
             losses.clear()
             history.evaluations.append(record)
             on_evaluation(record)
-            if validation_loss < best_loss:
-                best_loss, best_weights = validation_loss, copy.deepcopy(module.state_dict())
+            if improved:
                 history.best_step, patience = history.steps, config.patience
             else:
                 patience -= 1
