@@ -22,7 +22,7 @@ class Log:
     def forward(self, values: np.ndarray, state: State) -> np.ndarray:
         bad = ~(values > 0)
         if bad.any():
-            raise InvalidValuesError(bad, "are not positive and have no logarithm", "leave this transform out")
+            raise InvalidValuesError(bad, "are not positive and have no logarithm", "take asinh or yeo_johnson instead")
         return np.log(values)
 
     def inverse(self, path: np.ndarray, state: State, anchor: np.ndarray) -> np.ndarray:

@@ -22,7 +22,7 @@ class LogReturn:
     def forward(self, values: np.ndarray, state: State) -> np.ndarray:
         bad = ~(values > 0)
         if bad.any():
-            raise InvalidValuesError(bad, "are not positive and have no log return", "leave this transform out")
+            raise InvalidValuesError(bad, "are not positive and have no log return", "take difference instead")
         return np.diff(np.log(values), axis=0)
 
     def inverse(self, path: np.ndarray, state: State, anchor: np.ndarray) -> np.ndarray:
