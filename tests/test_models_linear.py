@@ -1,0 +1,108 @@
+"""linear: against the formulas of the papers, written with numpy and pandas."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from pydantic import ValidationError
+from tsformer_plugins.models.linear import Linear, LinearConfig, moving_average
+
+from tsformer.data.windows import Batch
+from tsformer.errors import PluginError
+from tsformer.plugin import Problem
+
+PROBLEM = Problem(lookback=30, horizon=4, targets=2)
+VARIANTS = ("dlinear", "nlinear", "rlinear")
+
+
+def batch_of(problem=PROBLEM, size=3):
+    past = 3 + 2 * torch.randn(size, problem.lookback, problem.channels, generator=torch.Generator().manual_seed(1))
+    return Batch(past=past, past_mask=torch.ones_like(past, dtype=torch.bool))
+
+
+def linear(problem=PROBLEM, **options):
+    torch.manual_seed(0)
+    module = Linear(LinearConfig(**options), problem)
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.uniform_(-1, 1)
+    return module
+
+
+@pytest.mark.parametrize("kernel", [1, 5, 25, 99])
+def test_moving_average_is_that_of_pandas_with_the_ends_repeated(kernel):
+    x = batch_of().past.transpose(1, 2)
+    padded = np.pad(x.numpy(), ((0, 0), (0, 0), (kernel // 2, kernel // 2)), mode="edge")
+    rolled = pd.DataFrame(padded.reshape(6, -1).T).rolling(kernel, center=True).mean().dropna().to_numpy().T
+    np.testing.assert_allclose(moving_average(x, kernel).reshape(6, -1), rolled, atol=1e-5)
+
+
+@pytest.mark.parametrize("individual", [False, True])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_formula(variant, individual):
+    module, batch = linear(variant=variant, individual=individual, kernel=7), batch_of()
+    weight, bias = module.weight.detach().numpy(), module.bias.detach().numpy()
+    prediction = module(batch).detach().numpy()
+    assert prediction.shape == (3, 4, 2, 1)
+    assert len(weight) == (2 if individual else 1)
+    for row in range(3):
+        for target in range(2):
+            x, group = batch.past[row, :, target].numpy(), target if individual else 0
+            scale, shift = 1.0, 0.0
+            if variant == "nlinear":
+                shift = x[-1]
+            elif variant == "rlinear":
+                scale, shift = np.sqrt(x.var() + 1e-5), x.mean()
+            x = (x - shift) / scale
+            if variant == "dlinear":
+                trend = pd.Series(np.pad(x, 3, mode="edge")).rolling(7, center=True).mean().dropna().to_numpy()
+                x = np.concatenate([trend, x - trend])
+            expected = scale * (x @ weight[group] + bias[group, 0]) + shift
+            np.testing.assert_allclose(prediction[row, :, target, 0], expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_past_covariates_stand_beside_each_targets_own_lookback(variant):
+    problem = replace(PROBLEM, past_covariates=1)
+    module, batch = linear(problem, variant=variant), batch_of(problem)
+    before = module(batch)
+    past = batch.past.clone()
+    past[:, 10, 2] += 1  # the covariate
+    assert ((module(replace(batch, past=past)) - before).abs() > 1e-4).all()
+    past = batch.past.clone()
+    past[:, 10, 1] += 1  # the other target
+    after = module(replace(batch, past=past))
+    assert torch.equal(after[:, :, 0], before[:, :, 0])
+    assert ((after[:, :, 1] - before[:, :, 1]).abs() > 1e-4).all()
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_it_starts_as_the_mean_of_the_lookback(variant):
+    module, batch = Linear(LinearConfig(variant=variant), PROBLEM), batch_of()
+    expected = batch.past.mean(1)[:, None].expand(-1, 4, -1)
+    assert torch.allclose(module(batch)[..., 0], expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("variant", ["nlinear", "rlinear"])
+def test_a_shifted_window_gets_a_shifted_forecast(variant):
+    module, batch = linear(variant=variant), batch_of()
+    shifted = replace(batch, past=batch.past + 10)
+    assert torch.allclose(module(shifted), module(batch) + 10, atol=1e-4)
+
+
+def test_a_normal_distribution_scales_with_its_window():
+    problem = replace(PROBLEM, output="normal", outputs=2)
+    module, batch = linear(problem, variant="rlinear"), batch_of()
+    mean, deviation = module.output.parameters(module(batch))
+    means, deviations = module.output.parameters(module(replace(batch, past=7 * batch.past)))
+    assert torch.allclose(means, 7 * mean, rtol=1e-3, atol=1e-3)
+    assert torch.allclose(deviations, 7 * deviation, rtol=1e-3)
+
+
+def test_what_it_refuses():
+    with pytest.raises(ValidationError, match="24 is even"):
+        LinearConfig(kernel=24)
+    with pytest.raises(PluginError, match="'linear' takes neither future nor static covariates"):
+        linear(replace(PROBLEM, static_covariates=1))
