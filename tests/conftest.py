@@ -1,6 +1,7 @@
-"""Panels that tests make, and a folder of their own to run in."""
+"""Panels that tests make, a folder of their own to run in, and the command line."""
 
 import os
+from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch: models here are small, waiting for threads is not
 
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import settings
 
 from tsformer import registry
+from tsformer.cli.app import main
 from tsformer.data.panel import Panel, Schema
 
 settings.register_profile("patient", deadline=None)  # a busy machine is no fault of the code
@@ -52,3 +54,72 @@ def make_panel():
         )
 
     return make
+
+
+LOCAL_MODEL = """
+import torch
+from torch import nn
+from tsformer import Config, Field, ModelPlugin
+
+class Options(Config):
+    width: int = Field(8, gt=0, description="width of the hidden layer", flag="--width")
+
+class Net(nn.Module):
+    def __init__(self, options, problem):
+        super().__init__()
+        self.problem = problem
+        self.net = nn.Sequential(nn.Flatten(), nn.Linear(problem.lookback * problem.channels, options.width),
+                                 nn.Tanh(), nn.Linear(options.width, problem.horizon * problem.targets))
+
+    def forward(self, batch, truth=0.0):
+        past = torch.where(batch.past_mask, batch.past, 0.0)
+        return self.net(past).view(-1, self.problem.horizon, self.problem.targets, 1)
+
+plugin = ModelPlugin(config=Options, build=Net, example=Options())
+"""
+
+
+class CommandLine:
+    """Runs command lines in this process.
+
+    Attributes:
+        fast: options of a fit that takes a second.
+        air: a small monthly table.
+        local_model: a plugin file.
+    """
+
+    fast = ("--max-steps", "3", "--model.d-model", "16", "--model.d-ff", "16")
+    air = Path(__file__).parent.parent / "datasets" / "air_passengers.csv"
+    local_model = LOCAL_MODEL
+
+    def __init__(self, capsys):
+        self.capsys = capsys
+
+    def __call__(self, *words):
+        """Exit code, stdout and stderr of `tsformer WORDS`."""
+        with pytest.raises(SystemExit) as caught:
+            main([str(word) for word in words])
+        out, err = self.capsys.readouterr()
+        return caught.value.code, out, err
+
+    def fit_air(self, *words):
+        """Fit on `air`: stdout and stderr."""
+        code, out, err = self(
+            "fit", "--model", "tcn_transformer", "--data", "csv", "--path", self.air, *self.fast, *words
+        )
+        assert code == 0, err
+        return out, err
+
+    @staticmethod
+    def one_line(err):
+        """The only line of an error."""
+        lines = err.strip().splitlines()
+        assert len(lines) == 1, err
+        assert "Traceback" not in err
+        return lines[0]
+
+
+@pytest.fixture
+def tsformer(capsys, in_tmp, own_registry):
+    """The command line, in an empty folder."""
+    return CommandLine(capsys)

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 import tsformer
-from tsformer.cli import fit, plugins, predict
+from tsformer.cli import config, fit, plugins, predict
 from tsformer.cli.console import data_only, guarded
 from tsformer.cli.options import given, normalised
 from tsformer.errors import ResourceError
@@ -48,9 +48,10 @@ def build(words: Sequence[str]) -> typer.Typer:
     )
     app.callback()(_root)
     command = next((word for word in words if not word.startswith("-")), None)
-    app.command("fit")(fit.command(words if command == "fit" else ()))
+    app.command("fit")(fit.command(words if command == "fit" else None))
     app.command("predict")(predict.predict)
     app.add_typer(plugins.app, name="plugins")
+    app.add_typer(config.group(words if command == "config" else None), name="config")
     return app
 
 

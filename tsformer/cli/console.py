@@ -193,6 +193,8 @@ def warnings(result: Result) -> list[str]:
     lines = []
     name, test = result.fitted.settings.model.name, result.test.overall
     for baseline, score in result.baselines.items():
+        if name in result.baselines:
+            continue  # one of the yardsticks itself
         if baseline == "seasonal_naive" and result.fitted.problem.season == 1:
             continue  # the last value once more
         key = "mase" if test["mase"] is not None and score.overall["mase"] is not None else "mae"
@@ -202,7 +204,12 @@ def warnings(result: Result) -> list[str]:
                 f"warning: {name} does not beat {baseline} on the test part: "
                 f"{key.upper()} {own:.4g} against {naive:.4g}"
             )
-    if result.test.without_mase:
+    if result.test.series > 1 and result.test.without_mase:
+        lines.append(
+            f"warning: MASE is undefined for {result.test.series_without_mase} of {result.test.series} series, which "
+            "repeat themselves each season or have no more than one before the test part; left out of it"
+        )
+    elif result.test.without_mase:
         names = ", ".join(result.test.without_mase[:MOST_TARGETS])
         lines.append(f"warning: MASE is undefined where a series repeats itself each season; left out of it: {names}")
     return lines

@@ -1,18 +1,26 @@
-"""`tsformer plugins`: what there is, and its options."""
+"""`tsformer plugins`: what there is, its options, and whether it keeps its contract."""
 
 from __future__ import annotations
 
 import inspect
-from typing import Annotated, Any
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tsformer import registry
 from tsformer.cli.console import data_only, guarded, print_json, say
-from tsformer.cli.fit import PLUGIN_HELP
 from tsformer.cli.options import describe
+from tsformer.cli.sources import PLUGIN_HELP
 from tsformer.errors import PluginError, did_you_mean
-from tsformer.registry import Kind
+from tsformer.registry import Entry, Kind
+
+if TYPE_CHECKING:
+    from tsformer.plugin import Plugin
+    from tsformer.testing import Outcome
 
 app = typer.Typer(help="The plugins that are here, and their options.")
 
@@ -21,35 +29,41 @@ Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")
 
 
 @app.command("list")
-def list_plugins(plugin: Files = None, json: Json = False) -> None:
-    """Name and origin of every plugin; imports none of the built-in ones."""
+def list_plugins(
+    plugin: Files = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Import every plugin; show its tasks, or why it does not work.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Name and origin of every plugin; imports none of them without --check."""
     with guarded(as_json=json):
-        found = [entry for kind in Kind for entry in registry.entries(kind).values()]
+        with data_only():
+            rows = [_row(entry, check) for kind in Kind for entry in registry.entries(kind).values()]
+        broken = registry.broken()
         if json:
-            rows = [{"kind": e.kind.value, "name": e.name, "origin": e.origin} for e in found]
-            print_json({"schema": 1, "plugins": rows, "broken": registry.broken()})
-            return
-        width = max(len(entry.name) for entry in found)
-        for entry in found:
-            print(f"{entry.kind:<10} {entry.name:<{width}}  {entry.origin}")
-        for line in registry.broken().values():
-            say(f"warning: {line}")
+            print_json({"schema": 1, "plugins": rows, "broken": broken})
+        else:
+            names, origins = (max(len(row[key]) for row in rows) for key in ("name", "origin"))
+            for row in rows:
+                verdict = _verdict(row) if check else ""
+                print(f"{row['kind']:<10} {row['name']:<{names}}  {row['origin']:<{origins}}  {verdict}".rstrip())
+            for line in [*broken.values(), *(row["fault"] for row in rows if row["fault"] and not check)]:
+                say(f"warning: {line}")
+        if check and (broken or any(row["fault"] for row in rows)):
+            sys.exit(PluginError.exit_code)
 
 
 @app.command("show")
 def show(
-    name: Annotated[str, typer.Argument(help="The plugin's name.")], plugin: Files = None, json: Json = False
+    name: Annotated[str, typer.Argument(help="The plugin's name.", autocompletion=lambda: _names())],
+    plugin: Files = None,
+    json: Json = False,
 ) -> None:
     """Options of a plugin: type, default and description of each."""
     with guarded(as_json=json):
-        kinds = [kind for kind in Kind if name in registry.entries(kind)]
-        if not kinds:
-            everything = [n for kind in Kind for n in registry.entries(kind)]
-            if name in registry.broken():
-                raise PluginError(registry.broken()[name])
-            raise PluginError(f"unknown plugin '{name}'{did_you_mean(name, everything)}")
         with data_only():
-            shown = [_describe(kind, name) for kind in kinds]
+            shown = [_describe(entry) for entry in _called(name)]
         if json:
             print_json({"schema": 1, "plugins": shown})
             return
@@ -57,18 +71,113 @@ def show(
             _print(item)
 
 
-def _describe(kind: Kind, name: str) -> dict[str, Any]:
-    plugin = registry.get(kind, name)
+@app.command("check")
+def check(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE|NAME",
+            help="A Python file with a plugin, or a plugin's name.",
+            autocompletion=lambda: _names(),
+        ),
+    ],
+    plugin: Files = None,
+    json: Json = False,
+) -> None:
+    """Run the conformance checks of a plugin: one line each, with what is wrong and where to look. Takes seconds."""
+    with guarded(as_json=json):
+        with data_only():
+            found = _in_file(name) if name.endswith(".py") else _called(name)
+            plugins = [(entry, registry.get(entry.kind, entry.name)) for entry in found]
+        results = []
+        for entry, value in plugins:
+            if not json:
+                print(f"{entry.kind} {entry.name} ({entry.origin})")
+            checks = []
+            for outcome in _one_by_one(value):
+                checks.append(asdict(outcome))
+                if not json:
+                    word = {True: "ok", False: "FAIL", None: "skip"}[outcome.passed]
+                    short = outcome.check.removeprefix("check_")
+                    print(f"  {word:<4}  {short:<18}  {outcome.explanation or outcome.about}", flush=True)
+            passed = [item["check"] for item in checks if item["passed"]]
+            results.append({**_row(entry, False), "passed": len(passed) == len(checks), "checks": checks})
+            say(f"{entry.name}: {len(passed)} of {len(checks)} checks passed", quiet=json)
+        if json:
+            print_json({"schema": 1, "plugins": results})
+        if not all(result["passed"] for result in results):
+            sys.exit(PluginError.exit_code)
+
+
+def _row(entry: Entry, check: bool) -> dict[str, Any]:
+    """An entry for a list; with `check`, after its import: its tasks, or why it cannot be used."""
+    row: dict[str, Any] = {"kind": entry.kind.value, "name": entry.name, "origin": entry.origin}
+    fault = entry.fault
+    if check:
+        tasks: list[str] = []
+        try:
+            tasks = _tasks(registry.get(entry.kind, entry.name))
+        except PluginError as error:
+            fault = str(error)
+        row["tasks"] = tasks
+    return {**row, "fault": fault or None}
+
+
+def _verdict(row: dict[str, Any]) -> str:
+    return f"broken: {row['fault']}" if row["fault"] else ", ".join(row["tasks"]) or "ok"
+
+
+def _called(name: str) -> list[Entry]:
+    """The plugins of that name, of any kind."""
+    if name in registry.broken():
+        raise PluginError(registry.broken()[name])
+    known = {kind: registry.entries(kind) for kind in Kind}
+    found = [entries[name] for entries in known.values() if name in entries]
+    if not found:
+        raise PluginError(f"unknown plugin '{name}'{did_you_mean(name, _names())}")
+    return found
+
+
+def _names() -> list[str]:
+    return [name for kind in Kind for name in registry.entries(kind)]
+
+
+def _in_file(path: str) -> list[Entry]:
+    """The plugin that a file holds, not those that other places have under its name."""
+    found = _called(registry.load_file(path))
+    here = str(Path(path).expanduser().resolve())
+    return [entry for entry in found if entry.identity == here] or found
+
+
+def _tasks(plugin: object) -> list[str]:
+    return sorted(task.value for task in getattr(plugin, "tasks", ()))
+
+
+def _describe(entry: Entry) -> dict[str, Any]:
+    plugin = registry.get(entry.kind, entry.name)
     module = inspect.getmodule(plugin.config)
     about = inspect.getdoc(module) or inspect.getdoc(plugin.config) or ""
     return {
-        "kind": kind.value,
-        "name": name,
-        "origin": registry.entries(kind)[name].origin,
+        "kind": entry.kind.value,
+        "name": entry.name,
+        "origin": entry.origin,
         "about": about,
-        "tasks": sorted(task.value for task in getattr(plugin, "tasks", ())),
+        "tasks": _tasks(plugin),
         "options": describe(plugin.config),
     }
+
+
+def _one_by_one(plugin: Plugin) -> Iterator[Outcome]:
+    """The checks as they are done; what the plugin prints meanwhile goes to stderr."""
+    from tsformer.testing import outcomes  # torch, which listing does not wait for
+
+    running = outcomes(plugin)
+    while True:
+        with data_only():
+            outcome = next(running, None)
+        if outcome is None:
+            return
+        yield outcome
 
 
 def _print(item: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from tsformer.cli.console import data_only, guarded, print_json, say
-from tsformer.cli.fit import PLUGIN_HELP
+from tsformer.cli.sources import PluginFiles
 
 
 def predict(
@@ -24,7 +24,7 @@ def predict(
         int | None, typer.Option(metavar="INTEGER", help="Steps to predict. (default: as fitted)")
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 or mps.")] = "auto",
-    plugin: Annotated[list[str] | None, typer.Option(metavar="FILE", help=PLUGIN_HELP)] = None,
+    plugin: PluginFiles = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only warnings and errors on stderr.")] = False,
 ) -> None:
@@ -49,6 +49,8 @@ def predict(
             for note in panel.notes:
                 say(f"note: {note}", quiet=quiet)
             made = forecast(fitted, panel, horizon)
+            for note in made.notes:
+                say(f"note: {note}", quiet=quiet)
         table = made.to_frame()
         if json:
             rows = [{name: _plain(cell) for name, cell in row.items()} for row in table.to_dict("records")]

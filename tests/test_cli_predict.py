@@ -1,0 +1,144 @@
+"""`tsformer predict` as a user types it: from a run and new rows to a table."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tsformer import load
+
+
+def test_predict_looks_like_the_input(tsformer):
+    tsformer.fit_air("--horizon", "12")
+    code, out, _ = tsformer("predict", "--input", tsformer.air, "--output", "f.csv", "--plot", "f.png")
+    assert (code, out) == (0, "")
+    table = pd.read_csv("f.csv")
+    assert list(table.columns) == ["month", "passengers"]
+    assert table["month"].tolist() == [f"1961-{m:02}-01" for m in range(1, 13)]
+    assert table["passengers"].between(50, 1000).all()
+    assert Path("f.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_predict_without_input_uses_the_runs_own_data(tsformer):
+    tsformer.fit_air()
+    own, given = tsformer("predict", "latest")[1], tsformer("predict", "--input", tsformer.air)[1]
+    assert own == given != ""
+
+
+def test_predict_reads_stdin_and_columns_by_name(tsformer, monkeypatch):
+    tsformer.fit_air()
+    plain = tsformer("predict", "--input", tsformer.air)[1]
+    frame = pd.read_csv(tsformer.air)
+    frame["more"] = 1.0
+    text = frame[["more", "passengers", "month"]].to_csv(index=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "tsformer", "predict", "--input", "-"], input=text, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == plain
+    assert "more" in done.stderr
+
+
+def test_predict_json(tsformer):
+    tsformer.fit_air()
+    code, out, _ = tsformer("predict", "--json", "--horizon", "2")
+    document = json.loads(out)
+    assert code == 0
+    assert document["horizon"] == 2
+    assert [row["month"] for row in document["forecast"]] == ["1961-01-01", "1961-02-01"]
+
+
+def test_a_prefix_of_the_history_gets_its_own_dates(tsformer):
+    tsformer.fit_air("--horizon", "12")
+    pd.read_csv(tsformer.air).iloc[:100].to_csv("part.csv", index=False)
+    out = tsformer("predict", "--input", "part.csv")[1]
+    assert out.splitlines()[1].startswith("1957-05-01,")
+
+
+def test_a_sine_run_takes_a_csv(tsformer):
+    tsformer("fit", "--model", "transformer", "--data", "sine", *tsformer.fast)
+    pd.DataFrame({"t": np.arange(100) / 60, "value": np.sin(np.arange(100) / 9)}).to_csv("in.csv", index=False)
+    code, out, err = tsformer("predict", "--input", "in.csv")
+    assert code == 0, err
+    lines = out.splitlines()
+    assert lines[0] == "t,value"
+    assert float(lines[1].split(",")[0]) == pytest.approx(100 / 60)
+    assert len(lines) == 31
+
+
+def test_beyond_the_horizon(tsformer):
+    tsformer.fit_air()
+    code, _, err = tsformer("predict", "--horizon", "20")
+    assert code == 2
+    assert "--model.decoder autoregressive" in tsformer.one_line(err)
+    tsformer.fit_air("--model.decoder", "autoregressive")
+    code, out, _ = tsformer("predict", "--horizon", "20")
+    assert code == 0
+    assert out.splitlines()[-1].startswith("1962-08-01,")
+    # the first steps are the same, whatever the horizon
+    short = pd.read_csv(pd.io.common.StringIO(tsformer("predict", "--horizon", "5")[1]))
+    long = pd.read_csv(pd.io.common.StringIO(out))
+    np.testing.assert_allclose(short["passengers"], long["passengers"][:5], rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["ds", "t"])
+def test_a_time_column_of_whole_numbers_survives_the_run_folder(tsformer, name):
+    pd.DataFrame({name: np.arange(120), "[/]": np.sin(np.arange(120.0)), "b$": 1.0}).to_csv("d.csv", index=False)
+    code, out, err = tsformer("fit", "--model", "transformer", "--data", "csv", "--path", "d.csv", *tsformer.fast)
+    assert code == 0, err
+    assert "[/]: transformer" in err
+    code, out, err = tsformer("predict")
+    assert code == 0, err
+    assert out.splitlines()[0] == f"{name},[/],b$"
+    assert out.splitlines()[1].startswith("120,")
+
+
+def test_a_second_column_of_dates_does_not_confuse_a_run(tsformer):
+    days = pd.date_range("2024-01-01", periods=120)
+    table = pd.DataFrame({"ds": days, "y": np.arange(120.0)})
+    table.to_csv("d.csv", index=False)
+    assert tsformer("fit", "--model", "transformer", "--data", "csv", "--path", "d.csv", *tsformer.fast)[0] == 0
+    table.assign(date=days).to_csv("d.csv", index=False)
+    code, out, err = tsformer("predict")
+    assert code == 0, err
+    assert out.splitlines()[1].startswith("2024-04-30,")
+
+
+def test_the_data_of_a_run_are_found_from_any_folder_and_read_by_name(tsformer, monkeypatch):
+    steps = np.arange(120)
+    table = pd.DataFrame(
+        {"ds": pd.date_range("2024-01-01", periods=120), "a": 100 + steps % 7, "b": -1.0 * (steps % 5)}
+    )
+    table.to_csv("d.csv", index=False)
+    words = ("--path", "d.csv", "--horizon", "5", "--lookback", "14", *tsformer.fast)
+    code, out, err = tsformer("fit", "--model", "transformer", "--data", "csv", *words)
+    assert code == 0, err
+    for word in ("2 targets (a, b)", "a: transformer", "b: last_value", "all 2: transformer"):
+        assert word in err
+    run = Path(out.strip()).resolve()
+    before = tsformer("predict", run)[1]
+    table[["ds", "b", "a"]].assign(c=1.0).to_csv("d.csv", index=False)
+    Path("elsewhere").mkdir()
+    monkeypatch.chdir("elsewhere")
+    code, out, err = tsformer("predict", run)
+    assert (code, out) == (0, before), err
+    loaded = load(run).predict()
+    assert [line.split(",")[1:] for line in before.splitlines()[1:]] == [
+        [repr(float(a)), repr(float(b))] for a, b in zip(loaded["a"], loaded["b"], strict=True)
+    ]
+    table.rename(columns={"b": "bb"}).to_csv("../d.csv", index=False)
+    code, _, err = tsformer("predict", run)
+    assert code == 3
+    assert "'b'" in tsformer.one_line(err)
+    table.assign(ds=pd.date_range("2024-01-01", periods=120, freq="h")).to_csv("../d.csv", index=False)
+    code, _, err = tsformer("predict", run)
+    assert code == 3
+    assert "frequency is h" in tsformer.one_line(err)
+    Path("../d.csv").unlink()
+    code, _, err = tsformer("predict", run)
+    assert code == 3
+    assert "--input" in tsformer.one_line(err)

@@ -1,0 +1,75 @@
+"""`tsformer fit --dry-run`: everything that a fit checks before its first step, and what it would take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tsformer.cli.console import data_only, print_json, say
+from tsformer.settings import Settings
+
+if TYPE_CHECKING:
+    from tsformer.dry_run import DryRun
+
+
+def rehearse(settings: Settings, *, out: Path | None, plot: Path | None, as_json: bool, quiet: bool) -> None:
+    """Print what a fit would do. Writes nothing.
+
+    Raises:
+        ResourceError: its memory would not suffice.
+    """
+    with data_only():
+        from tsformer import preparation
+        from tsformer.dry_run import dry_run
+        from tsformer.report import plots
+        from tsformer.run import Writer
+
+        if plot is not None:
+            plots.require(plot)
+        if out is not None:
+            Writer(out).check()
+        panel = preparation.load_data(settings.data)
+        for note in panel.notes:
+            say(f"note: {note}", quiet=quiet)
+        made = dry_run(settings, panel)
+    if as_json:
+        print_json(made.to_json())
+    else:
+        print("\n".join(_lines(made)))
+    made.require_memory()
+
+
+def _lines(made: DryRun) -> list[str]:
+    from tsformer.memory import in_units
+
+    document, memory = made.to_json(), made.memory
+    targets = document["targets"]
+    named = ", ".join(targets[:8]) + (", ..." if len(targets) > 8 else "")
+    table = {
+        "model": document["model"],
+        "data": f"{document['data']}: {document['rows']:,} rows, {document['series']:,} series, "
+        f"{len(targets)} target{'s' if len(targets) > 1 else ''} ({named}), {document['covariates']} covariates",
+        "frequency": document["frequency"] or "unknown",
+        "window": f"lookback {document['lookback']}, horizon {document['horizon']}, season {document['season']}, "
+        f"stride {document['stride']}",
+        "windows": ", ".join(f"{count:,} {name}" for name, count in document["windows"].items()),
+        "parameters": f"{made.parameters:,}",
+        "steps": f"{made.steps:,} at most, of {made.batch_size} windows"
+        if made.steps
+        else "none: fitted without gradients",
+        "device": document["device"],
+        "memory": f"about {in_units(made.process + memory.peak)} at the peak"
+        + (f"; {in_units(made.available)} are free" if made.available is not None else ""),
+    }
+    parts = {
+        "Python and libraries": made.process,
+        "data and windows": memory.data,
+        "weights": memory.weights,
+        "gradients": memory.gradients,
+        "optimiser": memory.optimiser,
+        "best weights": memory.kept,
+        "activations": memory.activations,
+        "or, later, scoring": memory.scoring,
+    }
+    lines = [f"{name:<12}{text}" for name, text in table.items()]
+    return lines + [f"  {name:<22}{in_units(count):>10}" for name, count in parts.items()]

@@ -1,0 +1,253 @@
+"""How much memory a fit needs, said before it is taken: counted on the meta device and measured on a few windows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields, is_dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from tsformer.errors import ResourceError
+from tsformer.nn.outputs import Output
+from tsformer.plugin import Problem
+from tsformer.preparation import Prepared
+from tsformer.settings import Chosen, Settings
+from tsformer.training.loop import PREDICTED_AT_ONCE
+
+SCORED_COPIES = 6
+"""Float64 arrays `[test windows, horizon, targets]` that scoring holds at once: forecasts, truth, errors (measured)."""
+STEP_OVERHEAD = 1.7
+"""Peak of a training step over what autograd keeps: temporaries of the way back, gaps in the heap (measured)."""
+LIVE_TENSORS = 3
+"""Tensors of the largest size that live at once where no gradients are kept: input, output, one between (measured)."""
+LIBRARIES = 64 * 2**20
+"""Bytes that libraries take once training, scoring and drawing begin (measured)."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes of a fit. Training comes first and scoring after it, so that a peak is not the sum of all.
+
+    Attributes:
+        data: the panel, its transformed rows and the windows' index.
+        weights: parameters and buffers.
+        gradients: of what is trained.
+        optimiser: the two averages of AdamW.
+        kept: copies of the weights: the best so far, the one that replaces it, and the moving average if there is one.
+        activations: of a training step and of an evaluation.
+        scoring: forecasts of all test windows, with truth, naive forecasts and errors.
+    """
+
+    data: int
+    weights: int = 0
+    gradients: int = 0
+    optimiser: int = 0
+    kept: int = 0
+    activations: int = 0
+    scoring: int = 0
+
+    @property
+    def peak(self) -> int:
+        """Of the whole fit, without Python and its libraries."""
+        training = self.optimiser + self.kept + self.activations
+        return self.data + self.weights + self.gradients + max(training, self.scoring)
+
+
+def size_of_model(model: Chosen, problem: Problem) -> nn.Module | None:
+    """The model without its numbers, on the meta device; None where its build needs real ones."""
+    try:
+        with torch.random.fork_rng(devices=[]), torch.device("meta"):
+            module = model.plugin.build(model.config, problem)
+    except (Exception, SystemExit):
+        return None  # a real build will say what is wrong
+    return module if isinstance(module, nn.Module) else None
+
+
+def estimate(settings: Settings, prepared: Prepared, module: nn.Module, activations: int = 0) -> Memory:
+    """What a fit of this module takes; the module may be on the meta device."""
+    weights = _bytes([*module.parameters(), *module.buffers()])
+    trained = _bytes(p for p in module.parameters() if p.requires_grad) if settings.model.plugin.fit is None else 0
+    problem = prepared.problem
+    copies = (2 + (settings.train.ema > 0)) if trained else 1
+    return Memory(
+        data=data_bytes(prepared),
+        weights=weights,
+        gradients=trained,
+        optimiser=2 * trained,
+        kept=copies * weights,
+        activations=activations,
+        scoring=SCORED_COPIES * 8 * len(prepared.test) * problem.horizon * problem.targets,
+    )
+
+
+def activations(settings: Settings, prepared: Prepared, module: nn.Module, output: Output) -> int:
+    """Bytes of activations at the peak, measured on two and on four windows and scaled to a batch.
+
+    What autograd keeps for the gradients is counted once, whatever views there are of it; weights are not counted.
+    """
+    train = settings.train
+    step, most = train.batch_for(len(prepared.train)), min(PREDICTED_AT_ONCE, len(prepared.test))
+    module.train()
+    peaks = [0]
+    for truth in {train.truth_start, (train.truth_start + train.truth_end) / 2, train.truth_end}:
+        with settings.model.at_fault(f"a training step with truth={truth}"):
+            two, four = (_kept(prepared, module, output, windows, truth) for windows in (2, 4))
+        evaluation = LIVE_TENSORS * _scaled(max(two, default=0), max(four, default=0), most)
+        # the sum, since evaluation finds the heap in pieces that training left
+        peaks.append(int(STEP_OVERHEAD * _scaled(sum(two), sum(four), step)) + evaluation)
+    module.eval()
+    return max(peaks)
+
+
+def _kept(prepared: Prepared, module: nn.Module, output: Output, windows: int, truth: float) -> list[int]:
+    """Sizes of what one step forward keeps for its gradients; the step back is taken, too."""
+    own = {t.untyped_storage().data_ptr() for t in (*module.parameters(), *module.buffers())}
+    kept: dict[int, int] = {}
+
+    def keep(tensor: Tensor) -> Tensor:
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in own:
+            kept[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    index = torch.arange(windows) % len(prepared.train)
+    batch = prepared.train.batch(index).to(next(module.parameters()).device)
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        loss = output.loss(module(batch, truth=truth), batch)
+    loss.backward()  # type: ignore[no-untyped-call]
+    module.zero_grad(set_to_none=True)
+    return list(kept.values())
+
+
+def _scaled(two: int, four: int, windows: int) -> int:
+    return two + (windows - 2) * (four - two) // 2
+
+
+def require(settings: Settings, prepared: Prepared, device: torch.device) -> None:
+    """Refuse a fit whose weights or forecasts cannot be held, before anything of that size is made.
+
+    Raises:
+        ResourceError: says what is needed, what there is, and what to lower.
+    """
+    module = size_of_model(settings.model, prepared.problem)
+    if module is not None:
+        refuse(estimate(settings, prepared, module), parameters_of(module), settings, prepared.problem, device)
+
+
+def refuse(needed: Memory, parameters: int, settings: Settings, problem: Problem, device: torch.device) -> None:
+    """Raises ResourceError when a fit needs more than there is left; its data are there already."""
+    needed = replace(needed, data=0)
+    places = [(needed.peak, device)]
+    if device.type != "cpu":
+        places = [(replace(needed, scoring=0).peak, device), (needed.scoring, torch.device("cpu"))]
+    for count, place in places:
+        free = available(place)
+        if free is not None and count > free:
+            raise ResourceError(
+                f"the fit needs about {in_units(count)} of memory on {place} beside the data, and {in_units(free)} are "
+                f"free; {settings.model} has {parameters:,} parameters here: {_remedy(needed, settings, problem)}"
+            )
+
+
+def _remedy(needed: Memory, settings: Settings, problem: Problem) -> str:
+    """What to lower: numbers of the model that were raised above their defaults, and what else costs most."""
+    config = settings.model.config
+    raised = []
+    for name, field in type(config).model_fields.items():
+        value = getattr(config, name)
+        if type(value) is type(field.default) is int and value > field.default:
+            raised.append(f"--model.{name.replace('_', '-')} ({value})")
+    if needed.activations > needed.weights:
+        raised.insert(0, "--train.batch-size")
+    window = f"--window.horizon ({problem.horizon}) or --window.lookback ({problem.lookback})"
+    return f"lower {', '.join([*raised, window])}"
+
+
+def parameters_of(module: nn.Module) -> int:
+    """How many numbers a module has to learn."""
+    return sum(parameter.numel() for parameter in module.parameters())
+
+
+def available(device: torch.device) -> int | None:
+    """Bytes that a process may still take; None where the system does not say."""
+    if device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[0])
+    if device.type != "cpu":
+        return None
+    limits = [_host_memory(), group_memory()]
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+def resident() -> int:
+    """Bytes of memory that this process holds now; 0 where the system does not say."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        return 0
+
+
+def in_units(count: int) -> str:
+    """Bytes for people: "1.5 GiB"."""
+    value, unit = float(count), "B"
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB", "PiB"):
+        if value < 1024 or unit == "PiB":
+            break
+        value /= 1024
+    return f"{value:.3g} {unit}" if value < 1000 else f"{value:.0f} {unit}"
+
+
+def _host_memory() -> int | None:
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        kib = {name: int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in lines)}
+        return 1024 * (kib["MemAvailable"] + kib["SwapFree"])
+    except (OSError, ValueError, KeyError):
+        pass
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def group_memory(v2: Path = Path("/sys/fs/cgroup"), v1: Path = Path("/sys/fs/cgroup/memory")) -> int | None:
+    """What a container's limit leaves, None without a limit; pages of files that the kernel can drop are free."""
+    for root, limit, used, cache in (
+        (v2, "memory.max", "memory.current", "inactive_file"),
+        (v1, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+    ):
+        try:
+            most, now = (int((root / name).read_text()) for name in (limit, used))
+            stat = dict(line.split() for line in (root / "memory.stat").read_text().splitlines())
+            return most - now + int(stat.get(cache, 0))
+        except (OSError, ValueError):
+            continue  # no such file, or "max": no limit
+    return None
+
+
+def data_bytes(prepared: Prepared) -> int:
+    """Bytes of the panel, its transformed rows and the index of its windows, each array once."""
+    found: dict[int, int] = {}
+    for array in _arrays(prepared):
+        address = array.data_ptr() if isinstance(array, Tensor) else array.__array_interface__["data"][0]
+        found[address] = max(found.get(address, 0), array.nbytes)
+    return sum(found.values()) + prepared.panel.times.nbytes
+
+
+def _arrays(thing: object) -> Iterator[np.ndarray | Tensor]:
+    """All arrays within a data class, as deep as they are."""
+    if isinstance(thing, np.ndarray | Tensor):
+        yield thing
+    elif isinstance(thing, tuple | list):
+        for item in thing:
+            yield from _arrays(item)
+    elif is_dataclass(thing) and not isinstance(thing, type):
+        for part in fields(thing):
+            yield from _arrays(getattr(thing, part.name))
+
+
+def _bytes(tensors: Iterable[Tensor]) -> int:
+    return sum(tensor.nbytes for tensor in tensors)
