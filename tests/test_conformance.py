@@ -1,35 +1,57 @@
 """Every registered model passes every check; for each check there is a bad plugin that fails it and no other."""
 
+import contextlib
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
+from pydantic import ValidationError
 from torch import Tensor, nn
 
 from tsformer import registry
 from tsformer.data.windows import Batch
+from tsformer.errors import PluginError, UsageError
 from tsformer.nn.network import last_real
-from tsformer.plugin import Config, Field, ModelPlugin, Problem
+from tsformer.plugin import Config, Field, ModelPlugin, Problem, Task, option_type
 from tsformer.registry import Kind
 from tsformer.testing import MODEL_CHECKS, check_model
+from tsformer.testing.learning import check_overfits_one_batch
+from tsformer.testing.trials import build
 
 
 def variants() -> dict[str, ModelPlugin]:
-    """Each model as it is, and with each of its decoders."""
+    """Each model as it is, and with every other choice of each option that is one of several words, or yes or no.
+
+    What a model itself refuses to put together is left out.
+    """
     found = {}
     for name in registry.entries(Kind.MODEL):
-        plugin = registry.get(Kind.MODEL, name)
-        found[name] = plugin
-        for decoder in ("direct", "autoregressive"):
-            config = plugin.config.model_validate({**plugin.example.model_dump(), "decoder": decoder})
-            found[f"{name}-{decoder}"] = ModelPlugin(config=plugin.config, build=plugin.build, example=config)
+        plugin = found[name] = registry.get(Kind.MODEL, name)
+        for option, field in plugin.config.model_fields.items():
+            kind = option_type(field.annotation)
+            choices = (False, True) if kind.words == "BOOLEAN" else kind.choices
+            for choice in choices:
+                if choice == getattr(plugin.example, option):
+                    continue
+                with contextlib.suppress(ValidationError, UsageError):
+                    config = plugin.config.model_validate({**plugin.example.model_dump(), option: choice})
+                    variant = replace(plugin, example=config)
+                    build(variant)
+                    found[f"{name}-{option}-{choice}"] = variant
     return found
 
 
 VARIANTS = variants()
 
 
-@pytest.mark.parametrize("check", MODEL_CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("name", VARIANTS)
+def case(name, check):
+    """A check of a variant; only a model's own example is trained in the default run."""
+    slow = check is check_overfits_one_batch and name not in registry.entries(Kind.MODEL)
+    return pytest.param(name, check, id=f"{name}-{check.__name__}", marks=[pytest.mark.slow] if slow else [])
+
+
+@pytest.mark.parametrize(("name", "check"), [case(name, check) for name in VARIANTS for check in MODEL_CHECKS])
 def test_model_passes(name, check):
     check(VARIANTS[name])
 
@@ -63,6 +85,14 @@ class Good(nn.Module):
 class WrongShape(Good):
     def forward(self, batch, truth=0.0):
         return super().forward(batch, truth).squeeze(-1)
+
+
+class KnowsTargetsOnly(Good):
+    """Takes the number of targets for that of channels, which holds until there are covariates."""
+
+    def __init__(self, options, problem):
+        super().__init__(options, problem)
+        self.hidden = nn.Linear(problem.lookback * problem.targets, options.width)
 
 
 class SeesTheTruth(Good):
@@ -154,6 +184,28 @@ class ForgetsItsState(Good):
         return super().predict(past) + self.offset
 
 
+class DrawsWithAGeneratorOfItsOwn(Good):
+    def __init__(self, options, problem):
+        super().__init__(options, problem)
+        with torch.no_grad():
+            self.head.bias += torch.from_numpy(np.random.default_rng().normal(size=len(self.head.bias)))
+
+
+class ClipsTheBatch(Good):
+    def clean(self, batch):
+        return torch.where(batch.past_mask, batch.past.clamp_(max=0.5), 0.0)
+
+
+class Remembers(Good):
+    """A prediction depends, ever so little, on how many were made before."""
+
+    calls = 0
+
+    def predict(self, past):
+        self.calls += 1
+        return super().predict(past) + 1e-7 * self.calls
+
+
 class SeedsTheWorld(Good):
     def __init__(self, options, problem):
         super().__init__(options, problem)
@@ -175,8 +227,64 @@ class SeedsTorchInTraining(Good):
         return super().forward(batch, truth)
 
 
+class LeastSquares(nn.Module):
+    """A linear map in closed form, for the `fit` hooks below: one that keeps the contract, and bad ones."""
+
+    def __init__(self, options: Options, problem: Problem) -> None:
+        super().__init__()
+        self.problem = problem
+        shape = (problem.lookback * problem.channels, problem.horizon * problem.targets)
+        self.register_buffer("weight", torch.zeros(shape))
+
+    def forward(self, batch: Batch, truth: float = 0.0) -> Tensor:
+        past = torch.where(batch.past_mask, batch.past, 0.0).flatten(1)
+        return (past @ self.weight).view(-1, self.problem.horizon, self.problem.targets, 1)
+
+
+def solve(module, train, validation, penalty=1e-2):
+    batch = train.batch()
+    past, future = batch.past.flatten(1), batch.future.flatten(1)
+    module.weight.copy_(torch.linalg.solve(past.T @ past + penalty * torch.eye(past.shape[1]), past.T @ future))
+
+
+def fits_on_all_rows(module, train, validation):
+    solve(module, train, validation, penalty=float(train.values.var()))
+
+
+def looks_behind_the_validation_windows(module, train, validation):
+    solve(module, train, validation, penalty=float(validation.values.var()))
+
+
+def learns_nothing(module, train, validation):
+    pass
+
+
+def centres_in_place(module, train, validation):
+    train.values.sub_(train.values.mean(0))
+    solve(module, train, validation)
+
+
+def draws_unseeded(module, train, validation):
+    solve(module, train, validation, penalty=np.random.default_rng().uniform(0.1, 1))
+
+
+def seeds_torch(module, train, validation):
+    torch.manual_seed(0)
+    solve(module, train, validation)
+
+
+def adds_a_buffer(module, train, validation):
+    solve(module, train, validation)
+    module.register_buffer("windows", torch.tensor(len(train)))
+
+
+def with_fit(fit):
+    return ModelPlugin(config=Options, build=LeastSquares, example=Options(), fit=fit)
+
+
 BAD = [
     ("check_shapes", WrongShape),
+    ("check_shapes", KnowsTargetsOnly),
     ("check_causality", SeesTheTruth),
     ("check_causality", SeesTheTruthAtTimes),
     ("check_causality", SeesTheTruthInTraining),
@@ -188,23 +296,42 @@ BAD = [
     ("check_gradients", HasADeadParameter),
     ("check_overfits_one_batch", CannotLearn),
     ("check_save_and_load", ForgetsItsState),
+    ("check_repeats_itself", DrawsWithAGeneratorOfItsOwn),
+    ("check_repeats_itself", ClipsTheBatch),
+    ("check_repeats_itself", Remembers),
     ("check_leaves_rng_alone", SeedsTheWorld),
     ("check_leaves_rng_alone", SeedsTorch),
     ("check_leaves_rng_alone", SeedsTorchInTraining),
 ]
+BAD_HOOKS = [
+    ("check_fit_hook", fits_on_all_rows),
+    ("check_fit_hook", looks_behind_the_validation_windows),
+    ("check_fit_hook", learns_nothing),
+    ("check_fit_hook", centres_in_place),
+    ("check_fit_hook", draws_unseeded),
+    ("check_save_and_load", adds_a_buffer),
+    ("check_leaves_rng_alone", seeds_torch),
+]
 
 
 def test_every_check_has_a_bad_plugin():
-    assert {check for check, _ in BAD} == {check.__name__ for check in MODEL_CHECKS}
+    assert {check for check, _ in BAD + BAD_HOOKS} == {check.__name__ for check in MODEL_CHECKS}
 
 
-def test_the_good_plugin_passes():
+def test_the_good_plugins_pass():
     assert check_model(ModelPlugin(config=Options, build=Good, example=Options())) == {}
+    assert check_model(with_fit(solve)) == {}
 
 
 @pytest.mark.parametrize(("check", "bad"), BAD, ids=lambda value: getattr(value, "__name__", value))
 def test_a_bad_plugin_fails_exactly_one_check(check, bad):
     failed = check_model(ModelPlugin(config=Options, build=bad, example=Options()))
+    assert list(failed) == [check], failed
+
+
+@pytest.mark.parametrize(("check", "bad"), BAD_HOOKS, ids=lambda value: getattr(value, "__name__", value))
+def test_a_bad_fit_hook_fails_exactly_one_check(check, bad):
+    failed = check_model(with_fit(bad))
     assert list(failed) == [check], failed
 
 
@@ -258,3 +385,8 @@ def test_a_model_without_parameters_is_a_model():
             return last.expand(-1, self.problem.horizon, -1, -1)
 
     assert check_model(ModelPlugin(config=Options, build=LastValue, example=Options())) == {}
+
+
+def test_models_for_other_tasks_are_not_judged_as_forecasters():
+    with pytest.raises(PluginError, match="checks for forecasts only, not for: classify"):
+        check_model(ModelPlugin(config=Options, build=Good, example=Options(), tasks={Task.CLASSIFY}))

@@ -4,12 +4,16 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
-from tsformer.config import Layer, read_file, resolve
+from tsformer import registry
+from tsformer.config import resolve
+from tsformer.layers import Layer, read_file
 from tsformer.registry import Kind, entries
+from tsformer.testing import MODEL_CHECKS
 
 ROOT = Path(__file__).parent.parent
 
@@ -36,6 +40,16 @@ def run(line):
     return done.stdout
 
 
+def run_together(lines):
+    """Plain lines one after another in one process, which imports everything once."""
+    code = (
+        "import shlex, sys\nfrom tsformer.cli.app import main\nfor line in sys.argv[1:]:\n    try:\n"
+        "        main(shlex.split(line)[1:])\n    except SystemExit as end:\n        assert not end.code, line"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *lines], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_readme_lines(like_a_clone):
     lines = shell_lines("README.md")
     assert len(lines) >= 7
@@ -60,19 +74,29 @@ def test_readme_python(like_a_clone):
 
 def test_readme_names_every_plugin():
     text = (ROOT / "README.md").read_text()
-    missing = [name for kind in Kind for name in entries(kind) if f"`{name}`" not in text]
+    ours = [entry.name for kind in Kind for entry in entries(kind).values() if entry.origin == "built-in"]
+    missing = [name for name in ours if f"`{name}`" not in text]
     assert not missing
 
 
-def test_contributings_model(in_tmp):
-    model, tests = blocks("CONTRIBUTING.md", "python")
-    Path("my_model.py").write_text(model)
+def test_contributings_plugins(in_tmp):
+    model, tests, *others = blocks("CONTRIBUTING.md", "python")
+    plugins = dict(zip(("my_model", "my_data", "my_transform"), (model, *others), strict=True))
+    for name, text in plugins.items():
+        assert len(text.splitlines()) < 40
+        Path(f"{name}.py").write_text(text)
     Path("test_my_model.py").write_text(tests)
-    for line in shell_lines("CONTRIBUTING.md"):
-        run(line)
+    run_together(shell_lines("CONTRIBUTING.md"))
     done = subprocess.run([sys.executable, "-m", "pytest", "-q", "."], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
-    assert "8 passed" in done.stdout
+    assert f"{len(MODEL_CHECKS)} passed" in done.stdout
+
+
+def test_contributings_package():
+    (text,) = blocks("CONTRIBUTING.md", "toml")
+    project = tomllib.loads(text)["project"]
+    assert project["entry-points"] == {"tsformer.models": {"my_model": "my_plugins.my_model"}}
+    assert set(project["entry-points"]) <= set(registry._GROUPS)
 
 
 def test_the_configuration_file_of_the_reference(in_tmp):

@@ -1,5 +1,7 @@
-"""Finding plugins: built-in, local files, register(); what goes wrong breaks only itself."""
+"""Finding plugins: built-in, installed, local files, register(); what goes wrong breaks only itself."""
 
+import json
+import os
 import subprocess
 import sys
 
@@ -91,12 +93,52 @@ def test_local_file(tmp_path):
     assert isinstance(registry.get(Kind.MODEL, "my_model"), ModelPlugin)
 
 
-def test_local_file_and_register_clash(tmp_path):
+def test_a_local_file_and_register_clash_and_break_only_that_name(tmp_path):
     file = tmp_path / "mine.py"
     file.write_text(LOCAL)
     register("mine", PLUGIN)
-    with pytest.raises(PluginError, match=r"register\(\) and file mine.py"):
-        registry.load_file(file)
+    registry.load_file(file)
+    with pytest.raises(PluginError, match=r"2 model plugins are called 'mine': register\(\) and file mine.py; rename"):
+        registry.get(Kind.MODEL, "mine")
+    entry = registry.entries(Kind.MODEL)["mine"]
+    assert entry.origin == "register() and file mine.py"
+    assert entry.fault
+    registry.get(Kind.MODEL, "transformer")
+
+
+def test_register_after_a_local_file_is_refused_and_changes_nothing(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(LOCAL)
+    registry.load_file(file)
+    with pytest.raises(PluginError, match=r"file mine.py and register\(\)"):
+        register("mine", PLUGIN)
+    assert registry.get(Kind.MODEL, "mine") is not PLUGIN
+
+
+def test_a_local_file_cannot_shadow_a_built_in(tmp_path):
+    file = tmp_path / "transformer.py"
+    file.write_text(LOCAL)
+    registry.load_file(file)
+    with pytest.raises(PluginError, match=r"'transformer': built-in and file transformer.py"):
+        registry.get(Kind.MODEL, "transformer")
+
+
+def test_two_files_of_one_name_are_told_apart_by_their_folders(tmp_path):
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "mine.py").write_text(LOCAL)
+        registry.load_file(tmp_path / folder / "mine.py")
+    with pytest.raises(PluginError, match=r"one.mine.py and .*two.mine.py"):
+        registry.get(Kind.MODEL, "mine")
+
+
+def test_a_file_loaded_again_replaces_itself(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(LOCAL)
+    registry.load_file(file)
+    first = registry.get(Kind.MODEL, "mine")
+    registry.load_file(file)
+    assert registry.get(Kind.MODEL, "mine") is not first
 
 
 @pytest.mark.parametrize(
@@ -138,3 +180,239 @@ def test_a_config_that_no_command_line_can_show(tmp_path, body, said):
     file.write_text(f"from tsformer import Config, Field\nclass C(Config):\n    {body}\n")
     registry.load_file(file)
     assert said in registry.broken()["odd"]
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    """`installed(distribution, version, module, entry points)`: a package as an installer leaves it, on the path."""
+
+    def install(name, version, points, text=LOCAL, folder="site", metadata="dist-info"):
+        site = tmp_path / folder
+        module = f"module_of_{name}".replace("-", "_")
+        info = site / (
+            f"{name.replace('-', '_')}-{version}.{metadata}" if metadata == "dist-info" else f"{name}.egg-info"
+        )
+        info.mkdir(parents=True)
+        (site / f"{module}.py").write_text(text)
+        file = "METADATA" if metadata == "dist-info" else "PKG-INFO"
+        (info / file).write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        (info / "entry_points.txt").write_text(points.format(module=module))
+        if str(site) not in sys.path:
+            monkeypatch.syspath_prepend(site)
+        registry._scan.cache_clear()
+        return module
+
+    yield install
+    registry._scan.cache_clear()
+
+
+def models(name):
+    return f"[tsformer.models]\n{name} = {{module}}"
+
+
+def test_an_installed_plugin_is_listed_without_its_import_and_found(installed):
+    module = installed("their-models", "1.2", "[tsformer.models]\ntheirs = {module}\nalso = {module}:plugin")
+    entry = registry.entries(Kind.MODEL)["theirs"]
+    assert entry.origin == "their-models 1.2"
+    assert module not in sys.modules
+    assert registry.get(Kind.MODEL, "theirs") is registry.get(Kind.MODEL, "also")
+    assert "theirs" not in registry.entries(Kind.DATA)
+
+
+def test_an_installed_plugin_cannot_shadow_a_built_in(installed):
+    installed("their-models", "1.2", models("transformer"))
+    with pytest.raises(PluginError, match=r"'transformer': built-in and their-models 1\.2; rename or remove one"):
+        registry.get(Kind.MODEL, "transformer")
+    registry.get(Kind.MODEL, "tcn_transformer")
+    with pytest.raises(PluginError, match=r"built-in and their-models 1\.2 and register"):
+        register("transformer", PLUGIN)
+
+
+def test_two_packages_with_one_name_name_both(installed, tmp_path):
+    installed("their-models", "1.2", models("theirs"))
+    installed("other-models", "0.3", models("theirs"), folder="other")
+    with pytest.raises(PluginError, match=r"'theirs': (other-models 0\.3 and their-models 1.2|their.* and other.*)"):
+        registry.get(Kind.MODEL, "theirs")
+    file = tmp_path / "theirs.py"
+    file.write_text(LOCAL)
+    registry.load_file(file)
+    with pytest.raises(PluginError, match=r"3 model plugins are called 'theirs': .* and .* and file theirs.py"):
+        registry.get(Kind.MODEL, "theirs")
+
+
+def test_a_package_seen_twice_is_no_clash(installed):
+    """As development leaves it: an editable install beside the egg-info of an older one."""
+    installed("their-models", "1.1", models("theirs"), folder="left", metadata="egg-info")
+    installed("Their_Models", "1.2", models("theirs"))
+    assert registry.entries(Kind.MODEL)["theirs"].origin == "Their_Models 1.2"
+    registry.get(Kind.MODEL, "theirs")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("import nothing_of_that_name", r"model 'theirs' \(their-models 1.2\) cannot be imported: ModuleNotFoundError"),
+        ("raise KeyboardInterrupt.__base__('odd')", "cannot be imported: BaseException: odd"),
+        ("model = 1", "has no attribute 'plugin'"),
+        ("plugin = 1", "is no ModelPlugin but int"),
+    ],
+)
+def test_an_installed_plugin_that_fails_breaks_only_itself(installed, text, said):
+    module = installed("their-models", "1.2", models("theirs"), text)
+    sys.modules.pop(module, None)
+    assert "theirs" in registry.entries(Kind.MODEL)
+    registry.get(Kind.MODEL, "transformer")
+    with pytest.raises(PluginError, match=said):
+        registry.get(Kind.MODEL, "theirs")
+
+
+def test_the_place_of_an_error_is_in_the_package_not_in_what_it_calls(installed):
+    module = installed("their-models", "1.2", models("theirs"), "import numpy\nnumpy.zeros(2, 'x')", "site-packages")
+    sys.modules.pop(module, None)
+    with pytest.raises(PluginError, match=rf"\({module}.py, line 2\)"):
+        registry.get(Kind.MODEL, "theirs")
+
+
+def test_a_package_whose_entry_points_cannot_be_read_breaks_only_itself(installed):
+    installed("their-models", "1.2", "[tsformer.models]\nno equals sign")
+    installed("other-models", "0.3", models("theirs"), folder="other")
+    assert registry.entries(Kind.MODEL)["theirs"].origin == "other-models 0.3"
+    assert "entry points of the package 'their-models' cannot be read" in registry.broken()["their-models"]
+
+
+def test_a_package_that_has_lost_its_metadata_is_named(installed, tmp_path):
+    installed("their-models", "1.2", models("theirs"))
+    (tmp_path / "site" / "their_models-1.2.dist-info" / "METADATA").unlink()
+    registry._scan.cache_clear()
+    assert "transformer" in registry.entries(Kind.MODEL)
+    origin = registry.entries(Kind.MODEL)["theirs"].origin if not registry.broken() else ""
+    assert "without a name" in origin or any("without a name" in line for line in registry.broken().values())
+
+
+PYPROJECT = """
+[build-system]
+requires = ["setuptools"]
+build-backend = "setuptools.build_meta"
+
+[project]
+name = "little-plugins"
+version = "0.2"
+
+[project.entry-points."tsformer.models"]
+middle = "little_plugins.middle"
+
+[project.entry-points."tsformer.data"]
+steps = "little_plugins.steps:source"
+
+[project.entry-points."tsformer.transforms"]
+halved = "little_plugins.halved"
+"""
+
+MIDDLE = """
+'''The mean of the past, learned up to a factor.'''
+import torch
+from torch import nn
+from tsformer import Config, Field, ModelPlugin
+
+class Options(Config):
+    start: float = Field(1.0, description="first value of the factor")
+
+class Middle(nn.Module):
+    def __init__(self, config, problem):
+        super().__init__()
+        self.problem = problem
+        self.factor = nn.Parameter(torch.tensor(config.start))
+
+    def forward(self, batch, truth=0.0):
+        real = batch.past_mask.sum(1).clamp_min(1)
+        mean = torch.where(batch.past_mask, batch.past, 0.0).sum(1) / real
+        return (self.factor * mean[:, None, : self.problem.targets, None]).expand(-1, self.problem.horizon, -1, -1)
+
+plugin = ModelPlugin(config=Options, build=Middle, example=Options())
+"""
+
+STEPS = """
+import numpy as np
+import pandas as pd
+from tsformer import Config, DataPlugin, Field, Panel
+from tsformer.data.panel import Schema
+
+class Options(Config):
+    rows: int = Field(120, gt=0, description="rows")
+
+def load(config):
+    values = np.arange(config.rows, dtype=np.float64).reshape(-1, 1) % 7 + 1
+    days = pd.date_range("2024-01-01", periods=config.rows)
+    return Panel(values, np.array([0, config.rows]), days, ("steps",), Schema(("y",), time="day", frequency="D"))
+
+source = DataPlugin(config=Options, load=load, example=Options())
+"""
+
+HALVED = """
+from tsformer import Config, TransformPlugin
+
+class Options(Config):
+    pass
+
+class Halved:
+    pointwise, lost_rows = True, 0
+
+    def fit(self, rows):
+        return {}
+
+    def forward(self, values, state):
+        return values / 2
+
+    def inverse(self, path, state, anchor):
+        return path * 2
+
+plugin = TransformPlugin(config=Options, build=lambda config: Halved(), example=Options())
+"""
+
+
+def test_a_package_of_plugins_is_built_installed_and_used(tmp_path):
+    package, site, work = tmp_path / "package", tmp_path / "site", tmp_path / "work"
+    (package / "little_plugins").mkdir(parents=True)
+    work.mkdir()
+    (package / "pyproject.toml").write_text(PYPROJECT)
+    for name, text in {"__init__": "", "middle": MIDDLE, "steps": STEPS, "halved": HALVED}.items():
+        (package / "little_plugins" / f"{name}.py").write_text(text)
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    subprocess.run([*pip, "--target", str(site), str(package)], check=True, capture_output=True)
+
+    def tsformer(*lines):
+        """What each line prints, all in one fresh process."""
+        environment = {**os.environ, "PYTHONPATH": str(site)}
+        command = [sys.executable, "-c", LINES, *lines]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=work, env=environment)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.split("=====\n")[:-1]
+
+    (listed,) = tsformer("plugins list --json")
+    rows = {(row["kind"], row["name"]): row["origin"] for row in json.loads(listed)["plugins"]}
+    for plugin in (("model", "middle"), ("data", "steps"), ("transform", "halved")):
+        assert rows[plugin] == "little-plugins 0.2"
+    shown, run, forecast = tsformer(
+        "plugins show middle",
+        "fit --model middle --data steps --transform halved --model.start 0.5 --max-steps 2 --horizon 3",
+        "predict",
+    )
+    assert "--model.start  FLOAT, default 1.0" in shown
+    origins = json.loads((work / run.strip() / "config.json").read_text())["origins"]
+    assert {origins[key] for key in ("model:middle", "data:steps", "transform:halved")} == {"little-plugins 0.2"}
+    table = [line.split(",") for line in forecast.splitlines()]
+    assert [row[0] for row in table] == ["day", "2024-04-30", "2024-05-01", "2024-05-02"]
+    assert all(0 < float(row[1]) < 8 for row in table[1:])
+
+
+LINES = """
+import sys
+from tsformer.cli.app import main
+for line in sys.argv[1:]:
+    try:
+        main(line.split())
+    except SystemExit as end:
+        if end.code:
+            raise
+    print("=====")
+"""

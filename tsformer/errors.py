@@ -4,6 +4,7 @@ A message says what is wrong, where, and what to do, in one line; the command li
 """
 
 import difflib
+import os
 import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -77,11 +78,21 @@ def in_words(error: BaseException) -> str:
     if isinstance(error, SyntaxError):
         return f"SyntaxError: {error.msg} ({Path(error.filename or '?').name}, line {error.lineno})"
     frames = traceback.extract_tb(error.__traceback__)
-    ours = str(Path(__file__).parent)
-    theirs = [f for f in frames if not f.filename.startswith((ours, "<frozen")) and "site-packages" not in f.filename]
+    theirs = [frame for frame in frames if _is_somebodys(frame.filename)]
     place = (theirs or list(frames))[-1:]
     where = f" ({Path(place[0].filename).name}, line {place[0].lineno})" if place else ""
     return f"{type(error).__name__}: {' '.join(str(error).split())}{where}"
+
+
+def _is_somebodys(file: str) -> bool:
+    """Whether a file is a plugin's: neither tsformer's nor Python's own, nor a library's that plugins call."""
+    _, installed, package = file.replace(os.sep, "/").rpartition("/site-packages/")
+    if installed:
+        return package.partition("/")[0] not in ("tsformer", *_LIBRARIES)
+    return not file.startswith((str(Path(__file__).parent), str(Path(os.__file__).parent), "<frozen"))
+
+
+_LIBRARIES = ("torch", "numpy", "pandas", "scipy", "sklearn", "pydantic", "pydantic_core")
 
 
 def out_of_memory(error: BaseException) -> bool:

@@ -137,8 +137,8 @@ class Problem:
         static_covariates: numbers per series.
         static_cardinalities: size of each categorical static covariate.
         season: steps in one season, 1 if there is none.
-        output: what is predicted of each target: "point".
-        outputs: numbers that describe one predicted value; 1 for a point forecast.
+        output: what is predicted of each target: "point" or "normal".
+        outputs: numbers that describe one predicted value; 1 for a point forecast, 2 for a normal distribution.
         vocabulary, target_vocabulary, classes: sizes for token and label tasks.
     """
 
@@ -266,12 +266,15 @@ class TransformPlugin:
         build: `build(config) -> Transform`.
         example: a configuration for the conformance checks.
         scaler: True when it brings values to a common scale; named in `--transform` it replaces `--scale`.
+        with_season: optional `with_season(config, season) -> config`, asked before `build`: options that the user left
+            open and that follow from the steps in one season (1 if there is none).
     """
 
     config: type[Config]
     build: Callable[[Any], Transform]
     example: Config
     scaler: bool = False
+    with_season: Callable[[Any, int], Config] | None = None
 
     def __post_init__(self) -> None:
         _check_declaration(self, self.config, self.example, self.build)

@@ -1,13 +1,29 @@
 """The conformance checks that every plugin passes, ours and everybody's.
 
-In a test of your own:
+In a test of your own, here of a model; `DATA_CHECKS` and `TRANSFORM_CHECKS` work the same way:
 
     @pytest.mark.parametrize("check", MODEL_CHECKS, ids=lambda check: check.__name__)
     def test_my_model(check):
         check(plugin)
+
+`check(plugin)` runs all that belong to a plugin's kind, and returns what failed.
 """
 
-from tsformer.testing.models import MODEL_CHECKS, check_model
+from tsformer.testing.data import DATA_CHECKS
+from tsformer.testing.models import MODEL_CHECKS
+from tsformer.testing.suite import Outcome, check, check_data, check_model, check_transform, outcomes
+from tsformer.testing.transforms import TRANSFORM_CHECKS
 from tsformer.testing.trials import CheckFailedError
 
-__all__ = ["MODEL_CHECKS", "CheckFailedError", "check_model"]
+__all__ = [
+    "DATA_CHECKS",
+    "MODEL_CHECKS",
+    "TRANSFORM_CHECKS",
+    "CheckFailedError",
+    "Outcome",
+    "check",
+    "check_data",
+    "check_model",
+    "check_transform",
+    "outcomes",
+]

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 
-import numpy as np
 import safetensors.torch
 import torch
 
-from tsformer.nn.outputs import output_of
-from tsformer.plugin import ModelPlugin
+from tsformer.errors import TsformerError
+from tsformer.plugin import ModelPlugin, Problem
+from tsformer.testing.learning import check_fit_hook, check_gradients, check_overfits_one_batch
 from tsformer.testing.trials import (
     PROBLEM,
     CheckFailedError,
@@ -19,30 +18,54 @@ from tsformer.testing.trials import (
     build,
     close,
     drawn,
+    fitted,
+    generators,
     given,
     gradients,
     rows,
+    seeded,
     trains,
+    windows,
 )
+
+OTHER_PROBLEMS = (
+    Problem(lookback=7, horizon=1, targets=1),
+    Problem(lookback=24, horizon=30, targets=1, past_covariates=2, season=12),
+)
+"""Shapes that a model takes besides `PROBLEM`, or refuses in words: a short window, a long horizon with covariates."""
 
 
 def check_shapes(plugin: ModelPlugin) -> None:
     """forward returns finite `[batch, horizon, targets, outputs]`, with and without a truth to feed."""
-    module = build(plugin).eval()
-    for size in (1, 3):
-        batch = batch_of(size)
-        wanted = (size, PROBLEM.horizon, PROBLEM.targets, PROBLEM.outputs)
-        free = {"truth=0": module(replace(batch, future=None, future_mask=None)), "truth=1": module(batch, truth=1.0)}
-        for call, prediction in free.items():
-            if tuple(prediction.shape) != wanted:
-                raise CheckFailedError(f"forward({call}) returns {tuple(prediction.shape)}, not {wanted}")
-            if not bool(torch.isfinite(prediction).all()):
-                raise CheckFailedError(f"forward({call}) returns values that are not finite")
+    for problem in (PROBLEM, *OTHER_PROBLEMS):
+        try:
+            module = (fitted(plugin) if problem is PROBLEM else build(plugin, problem=problem)).eval()
+        except TsformerError:
+            if problem is PROBLEM:
+                raise
+            continue
+        for size in (1, 3):
+            batch = batch_of(size, problem)
+            wanted = (size, problem.horizon, problem.targets, problem.outputs)
+            with torch.no_grad():
+                free = {
+                    "truth=0": module(replace(batch, future=None, future_mask=None)),
+                    "truth=1": module(batch, truth=1.0),
+                }
+            where = f"lookback {problem.lookback}, {problem.channels} channels"
+            for call, prediction in free.items():
+                shape = tuple(prediction.shape) if isinstance(prediction, torch.Tensor) else type(prediction).__name__
+                if shape != wanted:
+                    raise CheckFailedError(
+                        f"forward({call}) returns {shape}, not {wanted} [batch, horizon, targets, outputs] ({where})"
+                    )
+                if not bool(torch.isfinite(prediction).all()):
+                    raise CheckFailedError(f"forward({call}) returns values that are not finite ({where})")
 
 
 def check_causality(plugin: ModelPlugin) -> None:
     """At truth > 0, step k never sees future[k:]; at truth=0 nothing in the future matters. In training as well."""
-    module, batch = build(plugin), batch_of(3)
+    module, batch = fitted(plugin), batch_of(3)
     future = given(batch.future)
     for training in (False, True):
         module.train(training)
@@ -64,7 +87,7 @@ def check_causality(plugin: ModelPlugin) -> None:
 
 def check_mask_invariance(plugin: ModelPlugin) -> None:
     """What stands behind past_mask changes nothing, not even NaN, and not even when nothing stands before it."""
-    module, batch = build(plugin).eval(), batch_of(6)
+    module, batch = fitted(plugin).eval(), batch_of(6)
     mask = batch.past_mask.clone()
     mask[1, :3] = False  # padding on the left
     mask[2, :5, 0] = False  # one channel starts later
@@ -100,7 +123,7 @@ def check_mask_invariance(plugin: ModelPlugin) -> None:
 
 def check_batch_invariance(plugin: ModelPlugin) -> None:
     """A window's prediction does not depend on the windows beside it."""
-    module, batch = build(plugin).eval(), batch_of(4)
+    module, batch = fitted(plugin).eval(), batch_of(4)
     with torch.no_grad():
         together = module(batch)
         for row in range(4):
@@ -110,86 +133,20 @@ def check_batch_invariance(plugin: ModelPlugin) -> None:
                 )
 
 
-def check_gradients(plugin: ModelPlugin) -> None:
-    """Every parameter gets a finite gradient at every truth, with padded windows, and not always zero.
-
-    Only a gradient that is exactly zero everywhere counts as none: that of a key bias in attention is zero in theory
-    and rounding errors in practice. Neither does one count that is zero merely at the start, as below a head whose
-    weights start at zero, or for windows with a past: zeros are looked at again after a random step and with a window
-    that is masked entirely.
-    """
-    module = build(plugin).train()
-    if not trains(plugin, module):
-        return
-    batch = batch_of(4)
-    mask = batch.past_mask.clone()
-    mask[0, :6] = False
-    batch = replace(batch, past_mask=mask, past=torch.where(mask, batch.past, 0.0))
-    dead = {name for name, parameter in module.named_parameters() if parameter.requires_grad}
-    for truth in (1.0, 0.5, 0.0):
-        for name, gradient in gradients(module, batch, truth).items():
-            if gradient is None:
-                raise CheckFailedError(f"parameter '{name}' gets no gradient at truth={truth}")
-            if not bool(torch.isfinite(gradient).all()):
-                raise CheckFailedError(f"the gradient of parameter '{name}' is not finite at truth={truth}")
-            if bool(gradient.any()):
-                dead.discard(name)
-    if dead:
-        mask[1] = False
-        batch = replace(batch, past_mask=mask, past=torch.where(mask, batch.past, 0.0))
-        generator = torch.Generator().manual_seed(0)
-        with torch.no_grad():
-            for parameter in module.parameters():
-                parameter.add_(0.1 * torch.randn(parameter.shape, generator=generator))
-        for truth in (1.0, 0.5, 0.0):
-            found = gradients(module, batch, truth)
-            dead -= {name for name, gradient in found.items() if gradient is not None and bool(gradient.any())}
-    if dead:
-        raise CheckFailedError(
-            f"the gradient of parameter '{min(dead)}' is zero everywhere and at every truth: it changes nothing; "
-            "leave it out, or let it take part"
-        )
-
-
-def check_overfits_one_batch(plugin: ModelPlugin) -> None:
-    """A few hundred steps on one batch bring its loss down to a tenth."""
-    module = build(plugin)
-    if not trains(plugin, module):
-        return
-    batch, output = batch_of(8), output_of(PROBLEM)
-    optimizer = torch.optim.Adam(module.parameters(), lr=5e-3)
-
-    def loss() -> float:
-        module.eval()
-        with torch.no_grad():
-            return float(output.loss(module(batch, truth=1.0), batch))
-
-    before = after = loss()
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        for step in range(400):
-            module.train()
-            optimizer.zero_grad()
-            output.loss(module(batch, truth=1.0), batch).backward()  # type: ignore[no-untyped-call]
-            optimizer.step()
-            if step % 20 == 19:
-                after = loss()
-                if after < 0.1 * before:
-                    return
-    raise CheckFailedError(
-        f"400 steps on one batch of 8 windows bring the loss from {before:.3g} to {after:.3g} only; "
-        "does every part take part in the computation?"
-    )
-
-
 def check_save_and_load(plugin: ModelPlugin) -> None:
     """The state dict alone brings the forecast back, bit by bit, in a module built anew."""
     if not plugin.persistent:
         return
-    module, batch = build(plugin).eval(), batch_of(3)
+    module, batch = fitted(plugin).eval(), batch_of(3)
     weights = {name: tensor.contiguous() for name, tensor in module.state_dict().items()}
     again = build(plugin, seed=1).eval()
-    again.load_state_dict(safetensors.torch.load(safetensors.torch.save(weights)))
+    try:
+        again.load_state_dict(safetensors.torch.load(safetensors.torch.save(weights)))
+    except RuntimeError as error:
+        raise CheckFailedError(
+            f"a module built anew does not take the state dict ({' '.join(str(error).split())}); "
+            "build must make every parameter and buffer in the shape that it has after training"
+        ) from error
     with torch.no_grad():
         if not torch.equal(again(batch), module(batch)):
             raise CheckFailedError(
@@ -197,41 +154,58 @@ def check_save_and_load(plugin: ModelPlugin) -> None:
             )
 
 
-def check_leaves_rng_alone(plugin: ModelPlugin) -> None:
-    """Building and predicting leave the caller's random generators as they were; prediction draws nothing.
+def check_repeats_itself(plugin: ModelPlugin) -> None:
+    """The same seed builds the same module, which predicts the same each time and leaves the batch as it was."""
+    module, again, batch = build(plugin), build(plugin), batch_of(3)
+    state, other = module.state_dict(), again.state_dict()
+    if state.keys() != other.keys() or not all(torch.equal(state[name], other[name]) for name in state):
+        raise CheckFailedError("built twice with the same seed of torch, the module has other weights")
+    module.eval(), again.eval()
+    before = {field.name: getattr(batch, field.name) for field in fields(batch)}
+    before = {name: tensor.clone() for name, tensor in before.items() if tensor is not None}
+    with torch.no_grad():
+        module(batch)
+        module(rows(batch, slice(0, 1)), truth=1.0)
+        if not torch.equal(module(batch), again(batch)):
+            raise CheckFailedError("what was predicted before changes a prediction; in eval() a module keeps no memory")
+    for name, tensor in before.items():
+        if not torch.equal(getattr(batch, name), tensor):
+            raise CheckFailedError(f"forward changes batch.{name} in place; work on a copy")
 
-    Building may draw from torch's generator, which the caller has seeded, and so may a forward in training; neither
-    may seed it.
+
+def check_leaves_rng_alone(plugin: ModelPlugin) -> None:
+    """Building, fitting and predicting leave the caller's random generators as they were; prediction draws nothing.
+
+    Building and a `fit` hook may draw from torch's generator, which the caller has seeded, and so may a forward in
+    training; none may seed it.
     """
-    callers = random.getstate(), np.random.get_state()  # noqa: NPY002
-    seed = 20201  # that nobody seeds with by chance
-    random.seed(seed)
-    np.random.seed(seed)  # noqa: NPY002
-    before = random.getstate(), repr(np.random.get_state())  # noqa: NPY002
-    try:
-        with torch.random.fork_rng(devices=[]):
+    seed, batch = 20201, batch_of(2)  # a seed that nobody takes by chance
+    with seeded(seed):
+        before = generators()
+
+        def no_seed_in(doing: str) -> None:
+            if torch.initial_seed() != seed:
+                raise CheckFailedError(
+                    f"{doing} seeds torch's global generator; leave that to the caller, who has a --seed"
+                )
             torch.manual_seed(seed)
-            module, batch = plugin.build(plugin.example, PROBLEM).eval(), batch_of(2)
-            seeded = "building" if torch.initial_seed() != seed else ""
-            torch.manual_seed(seed)
-            start = torch.random.get_rng_state()
-            with torch.no_grad():
-                module(batch)
-            draws = not torch.equal(start, torch.random.get_rng_state())
-            after = random.getstate(), repr(np.random.get_state())  # noqa: NPY002
-            if trains(plugin, module):
-                torch.manual_seed(seed)
-                module.train()(batch, truth=0.5)
-                seeded = seeded or ("a forward in train()" if torch.initial_seed() != seed else "")
-    finally:
-        random.setstate(callers[0])
-        np.random.set_state(callers[1])  # noqa: NPY002
-    if draws:
-        raise CheckFailedError("a prediction draws from torch's global generator; in eval() nothing may be random")
-    if seeded:
-        raise CheckFailedError(f"{seeded} seeds torch's global generator; leave that to the caller, who has a --seed")
-    if before != after:
-        raise CheckFailedError("building or predicting changes a global random generator; do not seed or draw from it")
+
+        module = plugin.build(plugin.example, PROBLEM)
+        no_seed_in("building")
+        if plugin.fit is not None:
+            plugin.fit(module, *windows())
+            no_seed_in("fit")
+        with torch.no_grad():
+            module.eval()(batch)
+        if torch.random.get_rng_state().tolist() != before["torch's"]:
+            raise CheckFailedError("a prediction draws from torch's global generator; in eval() nothing may be random")
+        if trains(plugin, module):
+            module.train()(batch, truth=0.5)
+            no_seed_in("a forward in train()")
+        if {**generators(), "torch's": None} != {**before, "torch's": None}:
+            raise CheckFailedError(
+                "building or predicting changes a global random generator; do not seed or draw from it"
+            )
 
 
 MODEL_CHECKS: tuple[Callable[[ModelPlugin], None], ...] = (
@@ -241,19 +215,8 @@ MODEL_CHECKS: tuple[Callable[[ModelPlugin], None], ...] = (
     check_batch_invariance,
     check_gradients,
     check_overfits_one_batch,
+    check_fit_hook,
     check_save_and_load,
+    check_repeats_itself,
     check_leaves_rng_alone,
 )
-
-
-def check_model(plugin: ModelPlugin) -> dict[str, str]:
-    """Run all checks; what failed, by the check's name, with the explanation."""
-    failed = {}
-    for check in MODEL_CHECKS:
-        try:
-            check(plugin)
-        except CheckFailedError as failure:
-            failed[check.__name__] = str(failure)
-        except Exception as error:
-            failed[check.__name__] = f"{type(error).__name__}: {error}"
-    return failed

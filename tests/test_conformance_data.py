@@ -1,0 +1,243 @@
+"""Every registered data source passes every check; for each check there is a bad one that fails it and no other."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tsformer import registry
+from tsformer.data.frames import read_panel, read_table
+from tsformer.data.panel import Defaults, Panel, Schema
+from tsformer.errors import DataError
+from tsformer.plugin import Config, DataPlugin, Field
+from tsformer.registry import Kind
+from tsformer.testing import DATA_CHECKS, check_data
+
+FILE = Path(__file__).parent.parent / "datasets" / "air_passengers.csv"
+
+
+@pytest.mark.parametrize("check", DATA_CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("name", registry.entries(Kind.DATA))
+def test_data_passes(name, check):
+    check(registry.get(Kind.DATA, name))
+
+
+class Walks(Config):
+    seed: int = Field(0, ge=0, description="seed of the steps")
+
+
+class InAFile(Config):
+    path: str = Field(..., description="the file")
+
+
+SCHEMA = Schema(targets=("a", "b"), time="day", id="walk", frequency="D")
+
+
+def panel_of(values, times=None, series=2, **schema):
+    """A panel of series of equal length, daily from the same day."""
+    rows = len(values) // series
+    days = pd.date_range("2024-01-01", periods=rows)
+    times = days.append([days] * (series - 1)) if times is None else times
+    ids = tuple(f"w{i}" for i in range(series))
+    return Panel(values, np.arange(series + 1) * rows, times, ids, replace(SCHEMA, **schema))
+
+
+def walks(seed=0):
+    return np.random.default_rng(seed).standard_normal((160, 2)).cumsum(axis=0)
+
+
+def load(config):
+    return panel_of(walks(config.seed))
+
+
+def plugin_of(load=load, config=Walks, example=None, **more):
+    return DataPlugin(config=config, load=load, example=example or config(), **more)
+
+
+def returns_a_table(config):
+    return pd.DataFrame(walks())
+
+
+def leaves_a_value_out(config):
+    values = walks()
+    values[7, 1] = np.nan
+    return panel_of(values)
+
+
+def newest_first(config):
+    times = load(config).times
+    return panel_of(walks(), times[:80][::-1].append(times[80:]))
+
+
+def says_hours(config):
+    return panel_of(walks(), frequency="h")
+
+
+def says_nothing_of_frequency(config):
+    return panel_of(walks(), frequency=None)
+
+
+def says_a_zone(config):
+    return panel_of(walks(), zone="Europe/Berlin")
+
+
+def names_no_id(config):
+    return panel_of(walks(), id=None)
+
+
+def keeps_numpy_in_the_schema(config):
+    return panel_of(walks(), targets=(np.str_("a"), np.float32(2)))
+
+
+def draws_unseeded(config):
+    return panel_of(walks(seed=None))
+
+
+def seeds_numpy(config):
+    np.random.seed(config.seed)  # noqa: NPY002
+    return panel_of(np.random.standard_normal((160, 2)).cumsum(axis=0))  # noqa: NPY002
+
+
+def looks_back_a_year(panel):
+    return Defaults(lookback=365, horizon=7)
+
+
+def recommends_half_a_step(panel):
+    return Defaults(lookback=20, horizon=3.5)
+
+
+def recommends_in_a_dictionary(panel):
+    return {"lookback": 20}
+
+
+def season_from_all_rows(panel):
+    return Defaults(season=2 + int(panel.values.argmax()) % 5)
+
+
+def cuts_windows_itself(config):
+    """Windows of 60 rows, one every ten, each a series of its own."""
+    values, days = walks()[:100], pd.date_range("2024-01-01", periods=100)
+    starts = range(0, 41, 10)
+    times = days[:60].append([days[s : s + 60] for s in starts[1:]])
+    return panel_of(np.concatenate([values[s : s + 60] for s in starts]), times, series=len(starts))
+
+
+def standardises_all_rows(config):
+    values = walks()
+    return panel_of((values - values.mean(axis=0)) / values.std(axis=0))
+
+
+def trusts_the_file(config):
+    frame = pd.read_csv(config.path, parse_dates=["month"])
+    return as_months(frame)
+
+
+def as_months(frame):
+    schema = Schema(targets=("passengers",), time="month", frequency="MS")
+    values = frame[["passengers"]].to_numpy(np.float64)
+    times = pd.DatetimeIndex(pd.to_datetime(frame["month"]))
+    return Panel(np.ascontiguousarray(values), np.array([0, len(frame)]), times, ("air",), schema)
+
+
+def reads_well(config):
+    return as_months(read_table(config.path))
+
+
+def hides_the_name(config):
+    if not Path(config.path).is_file():
+        raise DataError("the file is missing")
+    return trusts_the_file(config)
+
+
+def makes_something_up(config):
+    return trusts_the_file(config if Path(config.path).is_file() else IN_A_FILE)
+
+
+def reads_by_name(config, source, schema):
+    if source is not None:
+        return read_panel(source, schema)
+    panel = load(config)
+    order = [panel.schema.columns.index(name) for name in schema.columns]
+    return replace(panel, values=np.ascontiguousarray(panel.values[:, order]), schema=schema)
+
+
+def reads_by_position(config, source, schema):
+    return replace(load(config), schema=schema) if source is None else reads_by_name(config, source, schema)
+
+
+def reads_files_by_position(config, source, schema):
+    if source is None:
+        return reads_by_name(config, source, schema)
+    return replace(
+        load(config), values=np.ascontiguousarray(pd.read_csv(source).iloc[:, 2:4].to_numpy()), schema=schema
+    )
+
+
+def reads_its_own_columns(config, source, schema):
+    return load(config)
+
+
+def reads_a_table(config, source, schema):
+    return pd.DataFrame(walks())
+
+
+def cannot_read_again(config, source, schema):
+    raise DataError("there is nothing to read")
+
+
+IN_A_FILE = InAFile(path=str(FILE))
+
+
+def from_file(load):
+    return plugin_of(load, InAFile, IN_A_FILE)
+
+
+BAD = [
+    ("check_panel", plugin_of(returns_a_table)),
+    ("check_panel", plugin_of(leaves_a_value_out)),
+    ("check_panel", plugin_of(newest_first)),
+    ("check_panel", plugin_of(says_hours)),
+    ("check_panel", plugin_of(says_nothing_of_frequency)),
+    ("check_panel", plugin_of(says_a_zone)),
+    ("check_panel", plugin_of(names_no_id)),
+    ("check_panel", plugin_of(keeps_numpy_in_the_schema)),
+    ("check_same_again", plugin_of(draws_unseeded)),
+    ("check_leaves_rng_alone", plugin_of(seeds_numpy)),
+    ("check_defaults", plugin_of(defaults=recommends_half_a_step)),
+    ("check_defaults", plugin_of(defaults=looks_back_a_year)),
+    ("check_defaults", plugin_of(defaults=recommends_in_a_dictionary)),
+    ("check_split", plugin_of(cuts_windows_itself)),
+    ("check_statistics", plugin_of(standardises_all_rows)),
+    ("check_statistics", plugin_of(defaults=season_from_all_rows)),
+    ("check_missing_file", from_file(trusts_the_file)),
+    ("check_missing_file", from_file(hides_the_name)),
+    ("check_missing_file", from_file(makes_something_up)),
+    ("check_read", plugin_of(read=reads_by_position)),
+    ("check_read", plugin_of(read=reads_files_by_position)),
+    ("check_read", plugin_of(read=reads_its_own_columns)),
+    ("check_read", plugin_of(read=reads_a_table)),
+    ("check_read", plugin_of(read=cannot_read_again)),
+]
+
+
+def name_of(value):
+    if not isinstance(value, DataPlugin):
+        return value
+    return next(f.__name__ for f in (value.read, value.defaults, value.load) if f is not None)
+
+
+def test_every_check_has_a_bad_plugin():
+    assert {check for check, _ in BAD} == {check.__name__ for check in DATA_CHECKS}
+
+
+@pytest.mark.parametrize("good", [plugin_of(), plugin_of(read=reads_by_name), from_file(reads_well)], ids=name_of)
+def test_the_good_plugins_pass(good):
+    assert check_data(good) == {}
+
+
+@pytest.mark.parametrize(("check", "bad"), BAD, ids=name_of)
+def test_a_bad_plugin_fails_exactly_one_check(check, bad):
+    failed = check_data(bad)
+    assert list(failed) == [check], failed

@@ -1,0 +1,163 @@
+"""`plugins list --check` and `plugins check`: what works, what does not, and why."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+DOUBLE = """
+print("imported")
+from tsformer import Config, TransformPlugin
+
+class Options(Config):
+    pass
+
+class Double:
+    pointwise, lost_rows = True, 0
+
+    def fit(self, rows):
+        print("fitted")
+        return {}
+
+    def forward(self, values, state):
+        return 2 * values
+
+    def inverse(self, path, state, anchor):
+        return path / 2
+
+plugin = TransformPlugin(config=Options, build=lambda config: Double(), example=Options())
+"""
+
+
+@pytest.fixture
+def double(tsformer):
+    """Writes the plugin above, or a spoiled one, into double.py."""
+
+    def write(old="", new="", name="double"):
+        assert old in DOUBLE
+        Path(f"{name}.py").write_text(DOUBLE.replace(old, new) if old else DOUBLE)
+
+    return write
+
+
+def test_list_check_shows_the_tasks_of_every_plugin(tsformer):
+    code, out, err = tsformer("plugins", "list", "--check")
+    assert code == 0, out
+    lines = [line.split() for line in out.splitlines()]
+    assert ["model", "transformer", "built-in", "forecast"] in lines
+    assert ["transform", "log", "built-in", "ok"] in lines
+    assert err == ""
+    rows = json.loads(tsformer("plugins", "list", "--check", "--json")[1])["plugins"]
+    assert all(row["fault"] is None for row in rows)
+    assert {"kind": "data", "name": "sine", "origin": "built-in", "tasks": ["forecast"], "fault": None} in rows
+
+
+def test_list_says_whose_names_clash_and_goes_on(tsformer, double):
+    double(name="log")
+    code, out, err = tsformer("plugins", "list", "--plugin", "log.py")
+    assert code == 0
+    assert "built-in and file log.py" in out
+    assert "transform  standard" in out
+    assert "warning: 2 transform plugins are called 'log': built-in and file log.py; rename or remove one" in err
+    code, out, err = tsformer("plugins", "list", "--check", "--plugin", "log.py")
+    assert code == 5
+    assert "broken: 2 transform plugins are called 'log'" in out
+    rows = json.loads(tsformer("plugins", "list", "--check", "--json", "--plugin", "log.py")[1])["plugins"]
+    assert [row["name"] for row in rows if row["fault"]] == ["log"]
+    code, _, err = tsformer("plugins", "show", "log", "--plugin", "log.py")
+    assert code == 5
+    assert "built-in and file log.py" in tsformer.one_line(err.replace("imported\n", ""))
+
+
+def test_list_check_says_which_file_does_not_import(tsformer):
+    Path("broken.py").write_text("import nothing_of_that_name")
+    code, out, err = tsformer("plugins", "list", "--check", "--plugin", "broken.py")
+    assert code == 5
+    assert "transformer" in out
+    assert "ModuleNotFoundError: No module named 'nothing_of_that_name' (broken.py, line 1)" in tsformer.one_line(err)
+
+
+def test_check_a_file(tsformer, double):
+    double()
+    code, out, err = tsformer("plugins", "check", "double.py")
+    assert code == 0, out
+    lines = out.splitlines()
+    assert lines[0] == "transform double (file double.py)"
+    assert all(line.startswith("  ok ") for line in lines[1:])
+    assert "double: 11 of 11 checks passed" in err
+    assert "fitted" in err  # what a plugin prints is no data
+    assert tsformer("plugins", "check", "double", "--plugin", "double.py")[0] == 0
+
+
+def test_check_says_what_fails_and_why(tsformer, double):
+    double("return path / 2", "return path")
+    code, out, err = tsformer("plugins", "check", "double.py")
+    assert code == 5
+    failed = next(line for line in out.splitlines() if line.startswith("  FAIL"))
+    assert failed.split()[1] == "inverse"
+    assert "random values: inverse(forward(x)) is off by" in failed
+    assert "Traceback" not in err
+
+
+def test_check_tells_an_error_with_its_place(tsformer, double):
+    double("return 2 * values", "return 2 * values[0][99]")
+    code, out, _ = tsformer("plugins", "check", "double.py", "--json")
+    assert code == 5
+    (plugin,) = json.loads(out)["plugins"]
+    first, *others = plugin["checks"]
+    assert not plugin["passed"]
+    assert first["check"] == "check_shapes"
+    assert first["explanation"].startswith("IndexError: ")
+    assert first["explanation"].endswith("(double.py, line 16)")
+    assert all(check["passed"] is None for check in others)
+
+
+def test_an_error_within_a_library_is_told_with_the_place_that_called_it(tsformer, double):
+    double("return 2 * values", "import json; return json.loads('x')")
+    assert (
+        "JSONDecodeError: Expecting value: line 1 column 1 (char 0) (double.py, line 16)"
+        in tsformer("plugins", "check", "double.py")[1]
+    )
+    double("return 2 * values", "import torch; return torch.zeros(2, 2) @ torch.zeros(3)")
+    assert "(double.py, line 16)" in tsformer("plugins", "check", "double.py")[1]
+
+
+def test_check_of_a_plugin_that_exits(tsformer, double):
+    double('print("fitted")', "raise SystemExit(0)")
+    code, out, _ = tsformer("plugins", "check", "double.py")
+    assert code == 5
+    assert "SystemExit: 0 (double.py, line 12)" in out
+
+
+def test_check_of_a_file_that_does_not_import(tsformer):
+    Path("broken.py").write_text("import sys\nsys.exit(0)")
+    code, _, err = tsformer("plugins", "check", "broken.py")
+    assert code == 5
+    assert "plugin file 'broken.py' cannot be imported: SystemExit: 0 (broken.py, line 2)" in tsformer.one_line(err)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("nowhere.py", "no plugin file 'nowhere.py'"), ("standart", "did you mean 'standard'")]
+)
+def test_check_of_what_is_not_there(tsformer, name, said):
+    code, _, err = tsformer("plugins", "check", name)
+    assert code == 5
+    assert said in tsformer.one_line(err)
+
+
+def test_a_name_of_two_kinds_checks_both(tsformer, double):
+    double(name="sine")
+    code, out, _ = tsformer("plugins", "check", "sine", "--plugin", "sine.py")
+    assert code == 0, out
+    assert [line for line in out.splitlines() if not line.startswith(" ")] == [
+        "data sine (built-in)",
+        "transform sine (file sine.py)",
+    ]
+    assert "data sine" not in tsformer("plugins", "check", "sine.py")[1]
+
+
+def test_check_a_model_file(tsformer):
+    Path("my_model.py").write_text(tsformer.local_model)
+    code, out, _ = tsformer("plugins", "check", "my_model.py")
+    assert code == 0, out
+    assert out.startswith("model my_model (file my_model.py)\n  ok    shapes")
