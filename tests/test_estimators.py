@@ -68,7 +68,8 @@ def test_a_long_table():
     only_b = forecaster.predict(table[table["unique_id"] == "b"])
     np.testing.assert_allclose(only_b["y"], forecast["y"][5:], rtol=1e-5)
     stranger = table[table["unique_id"] == "b"].assign(unique_id="c", y=lambda t: t["y"] + 5000)
-    assert forecaster.predict(stranger)["y"].between(5980, 6020).all()
+    with pytest.warns(UserWarning, match="new to the model: c"):
+        assert forecaster.predict(stranger)["y"].between(5980, 6020).all()
 
 
 def test_a_wide_table_with_its_dates_in_the_index():

@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import mean_absolute_error, root_mean_squared_error
 
 from tsformer.evaluation.baselines import last_value, seasonal_naive
-from tsformer.evaluation.metrics import score, seasonal_scale
+from tsformer.evaluation.metrics import Errors, score, seasonal_scale
 
 
 def test_against_scikit_learn():
@@ -68,3 +68,19 @@ def test_seasonal_naive_without_a_season_before_it_is_undefined(make_panel):
     assert path[1, :, 0].tolist() == [100, 101]
     result = score(path[:1], np.ones((1, 2, 1)), np.array([1]), np.ones((2, 1)), ["y"])
     assert set(result.overall.values()) == {None, 1}
+
+
+def test_errors_added_up_in_parts_are_those_of_all_windows():
+    rng = np.random.default_rng(0)
+    forecast, truth = rng.normal(size=(50, 4, 2)), rng.normal(size=(50, 4, 2))
+    series, scale = np.sort(rng.integers(0, 9, 50)), rng.uniform(1, 2, size=(9, 2))
+    scale[3, 1] = np.nan
+    errors = Errors(scale, ["a", "b"])
+    for start in range(0, 50, 7):
+        errors.add(*(array[start : start + 7] for array in (forecast, truth, series)))
+    parts, whole = errors.score(), score(forecast, truth, series, scale, ["a", "b"])
+    assert parts.overall == pytest.approx(whole.overall)
+    assert parts.by_target["b"] == pytest.approx(whole.by_target["b"])
+    assert (parts.series, parts.series_without_mase, parts.without_mase) == (9, 1, ("b",))
+    by_hand = [np.abs(forecast - truth)[series == s, :, 1].mean() / scale[s, 1] for s in range(9) if s != 3]
+    assert parts.by_target["b"]["mase"] == pytest.approx(np.mean(by_hand))

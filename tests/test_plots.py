@@ -90,19 +90,27 @@ def test_series_are_named_when_the_table_has_an_id(make_panel, tmp_path, drawn):
 
 
 def test_the_picture_of_the_test_part(make_panel, tmp_path, drawn, monkeypatch):
-    panel = make_panel([waves(targets=8)] * 2)
-    monkeypatch.setattr(preparation, "origin_rows", lambda prepared: np.array([30, 76]))
+    panel = make_panel([waves(targets=4)] * 2)
+    monkeypatch.setattr(preparation, "origin_rows", lambda prepared: np.array([20, 30, 70, 76]))
     prepared = SimpleNamespace(
-        problem=SimpleNamespace(lookback=8, horizon=HORIZON), panel=panel, test=SimpleNamespace(series=np.array([0, 1]))
+        problem=SimpleNamespace(lookback=8, horizon=HORIZON),
+        panel=panel,
+        test=SimpleNamespace(series=np.array([0, 0, 1, 1])),
     )
     fitted = SimpleNamespace(settings=SimpleNamespace(model=SimpleNamespace(name="net")))
-    result = SimpleNamespace(prepared=prepared, fitted=fitted, forecast=np.zeros((2, HORIZON, 8)))
+    result = SimpleNamespace(prepared=prepared, fitted=fitted, forecast=np.zeros((4, HORIZON, 4)))
     plots.plot_test(result, tmp_path / "f.png")
-    assert drawn[0].get_suptitle() == "net: the last 4 steps of the test part, 6 of 8 targets"
-    assert titles(drawn[0]) == [f"s1 y{i}" for i in range(6)]
-    history, truth, forecast = drawn[0].axes[0].lines[:3]
-    assert (len(history.get_xdata()), len(truth.get_xdata()), len(forecast.get_xdata())) == (24, 5, 5)
-    assert truth.get_ydata()[1:] == pytest.approx(panel.values[76:80, 0])
+    assert drawn[0].get_suptitle() == "net: the last 4 steps of the test part, 6 of 8 lines (2 series, 4 targets)"
+    assert titles(drawn[0]) == ["s0 y0", "s0 y1", "s0 y2", "s0 y3", "s1 y0", "s1 y1"]
+    for axis, origin in ((0, 30), (4, 76)):
+        history, truth, forecast = drawn[0].axes[axis].lines[:3]
+        assert (len(history.get_xdata()), len(truth.get_xdata()), len(forecast.get_xdata())) == (24, 5, 5)
+        assert truth.get_ydata()[1:] == pytest.approx(panel.values[origin : origin + 4, 0])
+
+
+def test_of_many_series_the_first_the_last_and_some_between_are_drawn(make_panel, tmp_path, drawn):
+    picture(make_panel([waves()] * 101), tmp_path / "f.png")
+    assert titles(drawn[0]) == [f"s{i} y0" for i in (0, 20, 40, 60, 80, 100)]
 
 
 @pytest.mark.parametrize("ending", [".png", ".svg"])

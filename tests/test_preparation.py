@@ -6,8 +6,7 @@ import pytest
 from tsformer import preparation
 from tsformer.config import Layer, resolve
 from tsformer.errors import DataError
-from tsformer.preparation import complete_window, origin_rows, prepare
-from tsformer.settings import WindowConfig
+from tsformer.preparation import complete, origin_rows, prepare
 
 
 def settings(transforms=(), scale="standard", **window):
@@ -79,7 +78,10 @@ def test_the_scaler_acts_on_covariates_and_they_are_told_apart(make_panel):
     [
         (144, "MS", {}, 24, 12, 12),
         (1000, "D", {}, 24, 7, 7),
-        (1000, "h", {}, 48, 24, 24),
+        (1000, "h", {}, 168, 24, 24),
+        (400, "h", {}, 116, 24, 24),
+        (1000, "2h", {}, 84, 12, 12),
+        (1000, "15min", {}, 192, 12, 96),
         (1000, "W-MON", {}, 104, 12, 52),
         (1000, "YS", {}, 24, 12, 1),
         (1000, "D", {"horizon": 30}, 60, 30, 7),
@@ -93,21 +95,21 @@ def test_windows_chosen_for_the_user(make_panel, rows, frequency, given, lookbac
     from dataclasses import replace
 
     panel = replace(panel, schema=replace(panel.schema, frequency=frequency))
-    chosen = complete_window(WindowConfig(**given), panel)
+    chosen = complete(settings(**given), panel).window
     assert (chosen.lookback, chosen.horizon, chosen.season) == (lookback, horizon, season)
 
 
 def test_the_data_plugin_recommends_and_the_user_decides():
     panel = preparation.read("sine")
-    chosen = complete_window(WindowConfig(), panel)
+    chosen = complete(settings(), panel).window
     assert (chosen.lookback, chosen.horizon, chosen.season) == (60, 30, 1)
-    chosen = complete_window(WindowConfig(lookback=7, horizon=8, season=9), panel)
+    chosen = complete(settings(lookback=7, horizon=8, season=9), panel).window
     assert (chosen.lookback, chosen.horizon, chosen.season) == (7, 8, 9)
 
 
 def test_one_short_series_is_named_and_does_not_cut_the_windows_of_all(make_panel):
     panel = make_panel([np.arange(400.0), np.arange(400.0), np.arange(12.0)])
-    window = complete_window(WindowConfig(), panel)
+    window = complete(settings(), panel).window
     assert (window.lookback, window.horizon) == (24, 7)
     with pytest.raises(DataError, match=r"series 's2' has 12 rows.*1 of 3 series"):
         prepare(settings(lookback=24, horizon=7, season=7), panel)

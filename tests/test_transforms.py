@@ -37,7 +37,7 @@ def round_trip(chain, panel, horizon):
 positive = hnp.arrays(np.float64, (12, 2), elements=st.floats(0.01, 1e6))
 
 
-@pytest.mark.parametrize("names", [[n] for n in NAMES] + [["log", "standard"], ["log_return", "standard"]], ids=str)
+@pytest.mark.parametrize("names", [["standard"], ["log", "standard"], ["log_return", "standard"]], ids=str)
 @given(values=positive)
 def test_inverse_is_exact(names, values):
     chain = chain_of(*names, columns=2)

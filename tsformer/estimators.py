@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -13,11 +14,12 @@ from sklearn.exceptions import NotFittedError
 
 from tsformer import fitting, preparation
 from tsformer import run as runs
-from tsformer.config import Layer, resolve
+from tsformer.config import resolve
 from tsformer.data.frames import panel_from_frame, panel_with_schema
 from tsformer.data.panel import Panel
 from tsformer.errors import UsageError
 from tsformer.forecast import forecast
+from tsformer.layers import Layer
 from tsformer.settings import Settings
 from tsformer.training.loop import History
 
@@ -94,19 +96,24 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         self._set(result.fitted, result.summary())
         self.history_: History | None = result.history
         self._rows: Panel | None = panel
+        self._ids = _ids(data, panel)
         if result.history.error is not None:
             raise result.history.error  # with the best weights so far in place
         return self
 
     def predict(self, data: pd.DataFrame | Panel | None = None, horizon: int | None = None) -> pd.DataFrame:
-        """What follows the last row of each series.
+        """What follows the last row of each series, whichever other series are in the table.
 
         Args:
-            data: new rows; those of `fit` when None.
+            data: new rows, of series that were in `fit` or of others, which are scaled by their own rows (a warning
+                names them); the rows of `fit` when None.
             horizon: steps; the fitted horizon when None.
 
         Returns:
             The id column if there is one, the time column, and each target under its own name.
+
+        Raises:
+            DataError, UsageError, DivergedError: what is wrong, in one line.
         """
         self._check_fitted()
         if data is not None and not isinstance(data, pd.DataFrame | Panel):
@@ -116,7 +123,13 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
             panel = panel_with_schema(data, fitted.schema)
         else:
             panel = data or self._rows or preparation.read_rows(fitted.settings, None, fitted.schema)
-        return forecast(fitted, panel, horizon).to_frame()
+        made = forecast(fitted, panel, horizon)
+        for note in made.notes:
+            warnings.warn(note, stacklevel=2)
+        table, ids = made.to_frame(), self._ids if data is None else _ids(data, panel)
+        if ids is not None:
+            table[panel.schema.id] = ids[table[panel.schema.id]].array
+        return table
 
     def evaluate(self) -> pd.DataFrame:
         """Errors on the test part: a row for the model and for each naive forecast."""
@@ -213,8 +226,17 @@ def load(path: str | Path = "latest") -> Forecaster:
     )
     forecaster._set(fitted, summary)
     forecaster.history_ = None
-    forecaster._rows = None
+    forecaster._rows = forecaster._ids = None
     return forecaster
+
+
+def _ids(data: pd.DataFrame | Panel, panel: Panel) -> pd.Series | None:
+    """The ids of a table in their own type, by their text; None when there are none."""
+    if not isinstance(data, pd.DataFrame) or panel.schema.id is None:
+        return None
+    ids = data[panel.schema.id].drop_duplicates()
+    ids = ids.set_axis([str(name) for name in ids])
+    return ids[~ids.index.duplicated()]
 
 
 def _short(chosen: Mapping[str, Any]) -> Any:

@@ -6,25 +6,29 @@ import itertools
 import re
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
-from tsformer import weights
+from tsformer import memory, weights
 from tsformer.data.panel import Panel, Schema
+from tsformer.data.split import Split
 from tsformer.data.transforms import Chain
 from tsformer.data.windows import Windows
 from tsformer.errors import DivergedError, PluginError, ResourceError, UsageError
 from tsformer.evaluation.baselines import BASELINES
-from tsformer.evaluation.metrics import Score, score, seasonal_scale
-from tsformer.nn.outputs import output_of
+from tsformer.evaluation.metrics import Errors, Score, seasonal_scale
+from tsformer.nn.outputs import Output, output_of
 from tsformer.plugin import Problem
-from tsformer.preparation import Prepared, complete_window, origin_rows, prepare
+from tsformer.preparation import Prepared, complete, origin_rows, prepare
 from tsformer.settings import DEVICES, Chosen, Settings
-from tsformer.training.loop import History, Progress, predict, train
+from tsformer.training.loop import History, Progress, evaluate, predict, train
+
+SCORED_AT_ONCE = 2**20
+"""Numbers of a forecast that are compared with the truth at a time: errors take several arrays of that size."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,7 @@ class Result:
             "run": run,
             "model": settings.model.name,
             "data": settings.data.name if settings.data else None,
+            "series": len(self.prepared.panel.ids),
             "season": self.fitted.problem.season,
             "seconds": round(self.seconds, 3),
             "steps": self.history.steps,
@@ -160,6 +165,7 @@ def fit(
     settings: Settings,
     panel: Panel,
     *,
+    split: Split | None = None,
     on_start: Callable[[Fitted], None] = lambda fitted: None,
     on_step: Callable[[Progress], None] = lambda progress: None,
     on_evaluation: Callable[[dict[str, Any]], None] = lambda record: None,
@@ -170,6 +176,7 @@ def fit(
     The caller's random state is left as it was; the same seed gives the same bytes on the same machine.
 
     Args:
+        split: where the parts of each series end, for a published split; by default 70/10/20.
         on_start: called with the untrained model, when everything has been checked.
         on_step, on_evaluation: told of the progress.
         interrupted: asked before each step; True ends the training and keeps the best weights.
@@ -179,13 +186,13 @@ def fit(
         DivergedError: when nothing usable was learned before the loss ceased to be finite.
     """
     started = time.perf_counter()
-    settings = replace(settings, window=complete_window(settings.window, panel))
+    settings = complete(settings, panel)
     device = device_of(settings.train.device)
-    prepared = prepare(settings, panel)
-    output = output_of(prepared.problem, settings.train.loss)
+    prepared = prepare(settings, panel, split)
+    output = output_of(prepared.problem, settings.train.loss, settings.train.huber_delta)
+    memory.require(settings, prepared, device)
     seeds = np.random.SeedSequence(settings.train.seed).spawn(3)  # weights, order of windows, dropout and sampling
     plugin = settings.model.plugin
-    history = History()
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):  # manual_seed seeds all of them
         torch.manual_seed(_integer(seeds[0]))
         module = build_module(settings.model, prepared.problem).to(device)
@@ -193,11 +200,7 @@ def fit(
         try_out(settings.model, module, prepared.train, prepared.problem)
         on_start(fitted)
         torch.manual_seed(_integer(seeds[2]))
-        if plugin.fit is not None:
-            with settings.model.at_fault("fit"):
-                plugin.fit(module.cpu(), prepared.train, prepared.validation)  # windows are on the CPU
-            module.to(device)
-        elif any(p.requires_grad for p in module.parameters()):
+        if plugin.fit is None and any(p.requires_grad for p in module.parameters()):
             with settings.model.at_fault("training"):
                 history = train(
                     module,
@@ -211,11 +214,37 @@ def fit(
                     on_evaluation=on_evaluation,
                     interrupted=interrupted,
                 )
+        else:
+            with settings.model.at_fault("fit"):
+                if plugin.fit is not None:
+                    plugin.fit(module.cpu(), prepared.train, prepared.validation)  # windows are on the CPU
+                    module.to(device)
+                history = without_steps(module, prepared, output, settings.train.eval_windows, device, started)
+            on_evaluation(history.evaluations[0])
         if history.error is not None and history.best_step == 0:
             raise history.error
         forecast = backcast(fitted, prepared, device)
     test, baselines = _score(prepared, forecast)
     return Result(fitted, prepared, history, test, baselines, forecast, time.perf_counter() - started)
+
+
+def without_steps(
+    module: nn.Module, prepared: Prepared, output: Output, windows: int, device: torch.device, started: float
+) -> History:
+    """The history of a model that is fitted without gradients, or not at all: one evaluation, at step 0.
+
+    Args:
+        windows: how many are looked at, at most, in each part.
+        started: when the fit began, on the clock of `time.perf_counter`.
+    """
+    losses = (evaluate(module, part.thin(windows), output, device) for part in (prepared.train, prepared.validation))
+    record = {
+        **dict(zip(("train_loss", "validation_loss"), losses, strict=True)),
+        "learning_rate": None,
+        "truth": None,
+        "seconds": round(time.perf_counter() - started, 3),
+    }
+    return History([{"step": 0, **record}])
 
 
 def backcast(fitted: Fitted, prepared: Prepared, device: torch.device) -> np.ndarray:
@@ -232,14 +261,18 @@ def backcast(fitted: Fitted, prepared: Prepared, device: torch.device) -> np.nda
 def _score(prepared: Prepared, forecast: np.ndarray) -> tuple[Score, dict[str, Score]]:
     panel, problem = prepared.panel, prepared.problem
     series, origin = prepared.test.series.numpy(), origin_rows(prepared)
-    truth = panel.values[origin[:, None] + np.arange(problem.horizon), : problem.targets]
     scale = seasonal_scale(panel, prepared.split.validation, problem.season)
-
-    def against_truth(path: np.ndarray) -> Score:
-        return score(path, truth, series, scale, panel.schema.targets)
-
-    naive = {name: f(panel, series, origin, problem.horizon, problem.season) for name, f in BASELINES.items()}
-    return against_truth(forecast), {name: against_truth(path) for name, path in naive.items()}
+    own = Errors(scale, panel.schema.targets)
+    naive = {name: Errors(scale, panel.schema.targets) for name in BASELINES}
+    size = max(1, SCORED_AT_ONCE // (problem.horizon * problem.targets))
+    for start in range(0, len(series), size):
+        part = slice(start, start + size)
+        truth = panel.values[origin[part, None] + np.arange(problem.horizon), : problem.targets]
+        own.add(forecast[part], truth, series[part])
+        for name, errors in naive.items():
+            path = BASELINES[name](panel, series[part], origin[part], problem.horizon, problem.season)
+            errors.add(path, truth, series[part])
+    return own.score(), {name: errors.score() for name, errors in naive.items()}
 
 
 def _integer(seed: np.random.SeedSequence) -> int:

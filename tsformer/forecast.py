@@ -12,9 +12,11 @@ import pandas as pd
 import torch
 from torch import nn
 
+from tsformer.data.cells import listed
 from tsformer.data.frames import forecast_frame
 from tsformer.data.frequency import next_times
 from tsformer.data.panel import Panel, Schema
+from tsformer.data.split import too_short
 from tsformer.data.windows import Windows
 from tsformer.errors import DataError, DivergedError, UsageError, did_you_mean
 from tsformer.fitting import Fitted, build_module, device_in_use
@@ -32,12 +34,14 @@ class Forecast:
         times: for each series the `horizon` times that come next.
         ids: the series.
         schema: the user's table.
+        notes: what the user should hear of, one line each.
     """
 
     values: np.ndarray
     times: Sequence[pd.Index]
     ids: Sequence[str]
     schema: Schema
+    notes: tuple[str, ...] = ()
 
     def to_frame(self) -> pd.DataFrame:
         """The table: id column if there is one, time column, then each target under its own name."""
@@ -45,7 +49,9 @@ class Forecast:
 
 
 def forecast(fitted: Fitted, panel: Panel, horizon: int | None = None) -> Forecast:
-    """Predict what follows the last row of every series.
+    """Predict what follows the last row of every series, each one as if it were alone.
+
+    A series that was not in the fit gets its transforms from its own rows; the notes name it.
 
     Args:
         fitted: the model.
@@ -89,9 +95,7 @@ def forecast(fitted: Fitted, panel: Panel, horizon: int | None = None) -> Foreca
             f"the forecast{f' of series {bad!r}' if panel.schema.id else ''} is not finite; "
             "are the rows on the scale of those that the model was fitted on?"
         )
-    last = panel.offsets[1:] - 1
-    times = [next_times(panel.times[int(row)], panel.schema.frequency, horizon) for row in last]
-    return Forecast(values, times, panel.ids, panel.schema)
+    return Forecast(values, _times_ahead(panel, horizon), panel.ids, panel.schema, _notes(fitted, panel))
 
 
 def in_columns_of(panel: Panel, schema: Schema) -> Panel:
@@ -122,19 +126,36 @@ def in_columns_of(panel: Panel, schema: Schema) -> Panel:
 def _check_rows(panel: Panel, needed: int) -> None:
     short = np.flatnonzero(panel.lengths < needed)
     if len(short):
-        first = int(short[0])
-        name = f"series '{panel.ids[first]}'" if panel.schema.id else "the input"
-        count = f" ({len(short)} of {len(panel.ids)} series are too short)" if len(panel.ids) > 1 else ""
-        raise DataError(
-            f"{name} has {int(panel.lengths[first])} rows; the model looks back {needed} rows{count}; give more history"
-        )
+        ids = panel.ids if panel.schema.id else None
+        raise too_short(panel.lengths, short, ids, f"the model looks back {needed} rows", "give more history")
+
+
+def _times_ahead(panel: Panel, horizon: int) -> list[pd.Index]:
+    # Many series end at the same time: what follows is found once.
+    codes, _ = pd.factorize(panel.times[panel.offsets[1:] - 1])
+    first = np.unique(codes, return_index=True)[1]
+    rows = zip(panel.offsets[first], panel.offsets[first + 1], strict=True)
+    ahead = [next_times(panel.times[start:stop], panel.schema.frequency, horizon) for start, stop in rows]
+    return [ahead[code] for code in codes]
+
+
+def _notes(fitted: Fitted, panel: Panel) -> tuple[str, ...]:
+    new = fitted.chain.unseen(panel)
+    if not new:
+        return ()
+    fitted_on = "; their transforms are fitted on their own rows" if fitted.chain.steps else ""
+    return (f"new to the model: {listed(new)} ({len(new)} of {len(panel.ids)} series){fitted_on}",)
 
 
 def _with_horizon(fitted: Fitted, horizon: int) -> nn.Module:
     """The same weights in a module that predicts further, for models whose shapes allow it."""
     trained = fitted.problem.horizon
-    can_go_on = "decoder" in fitted.settings.model.config.model_dump()
-    hint = " (or with --model.decoder autoregressive, which goes on beyond its horizon)" if can_go_on else ""
+    options = fitted.settings.model.config.model_dump()
+    hint = ""
+    if options.get("positions") == "learned":
+        hint = " (or with other positions than learned, whose table ends with the horizon)"
+    elif options.get("decoder") == "direct":
+        hint = " (or with --model.decoder autoregressive, which goes on beyond its horizon)"
     with torch.random.fork_rng(devices=[]):
         module = build_module(fitted.settings.model, replace(fitted.problem, horizon=horizon))
     try:

@@ -11,12 +11,13 @@ import numpy as np
 from tsformer import registry
 from tsformer.config import validate_options
 from tsformer.data.frames import read_panel
-from tsformer.data.frequency import season_of
+from tsformer.data.frequency import hours_in_week, season_of
 from tsformer.data.panel import Panel, Schema
 from tsformer.data.split import Split, split_by_time
 from tsformer.data.transforms import Chain, Step, Transformed
 from tsformer.data.windows import Windows, cut_windows
 from tsformer.errors import DataError, PluginError, UsageError
+from tsformer.nn.outputs import OUTPUTS
 from tsformer.plugin import Problem, State, Task
 from tsformer.registry import Kind
 from tsformer.settings import Chosen, Settings, WindowConfig
@@ -93,38 +94,46 @@ def _checked(panel: object, data: Chosen) -> Panel:
     return panel
 
 
-def complete_window(window: WindowConfig, panel: Panel) -> WindowConfig:
-    """Fill in what the user left open: from the data plugin, else from the frequency and the number of rows."""
+def complete(settings: Settings, panel: Panel) -> Settings:
+    """Fill in the windows that the user left open: from the data plugin, else from frequency and number of rows."""
     # the middle series decides, so that one short series does not cut the windows of all; the split will name it
-    defaults, rows = panel.defaults, int(np.median(panel.lengths))
+    window, defaults, rows = settings.window, panel.defaults, int(np.median(panel.lengths))
     season = window.season or defaults.season or season_of(panel.schema.frequency)
     horizon = window.horizon or defaults.horizon
     if horizon is None:
         horizon = max(1, min(season if 1 < season <= 24 else 12, rows // 10))
     lookback = window.lookback or defaults.lookback
     if lookback is None:
+        wanted = max(2 * season, 2 * horizon, 24, hours_in_week(panel.schema.frequency))
         # at least half of the training rows stay targets
-        lookback = max(1, min(max(2 * season, 2 * horizon, 24), rows * 7 // 20 - horizon))
+        known = replace(settings, window=window.model_copy(update={"season": season}))
+        rows -= build_chain(known, panel.schema).lost
+        lookback = max(1, min(wanted, rows * 7 // 20 - horizon))
     stride = window.stride or defaults.stride or 1
-    return WindowConfig(lookback=lookback, horizon=horizon, season=season, stride=stride)
+    return replace(settings, window=WindowConfig(lookback=lookback, horizon=horizon, season=season, stride=stride))
 
 
-def prepare(settings: Settings, panel: Panel) -> Prepared:
+def prepare(settings: Settings, panel: Panel, split: Split | None = None) -> Prepared:
     """Split, fit the transforms on training rows, cut windows.
 
     Args:
         settings: with a complete window.
+        split: where the parts end, for a published split; by default 70/10/20. Rows after `split.lengths` are not used.
 
     Raises:
         DataError: too few rows, or values outside a transform's domain.
+        UsageError: a split that does not fit the panel.
     """
     window = settings.window
     lookback, horizon, season = window.lookback, window.horizon, window.season
     if lookback is None or horizon is None or season is None:
-        raise UsageError("the window is not complete; see complete_window")
+        raise UsageError("the window is not complete; see complete")
     targets = len(panel.schema.targets)
     chain = build_chain(settings, panel.schema)
-    split = split_by_time(panel.lengths, horizon, lookback, chain.lost, panel.ids if panel.schema.id else None)
+    if split is None:
+        split = split_by_time(panel.lengths, horizon, lookback, chain.lost, panel.ids if panel.schema.id else None)
+    else:
+        _check_split(split, panel, horizon, lookback + chain.lost)
     chain.fit(panel, split.train)
     data = chain.forward(panel)
     tensor = data.tensor()
@@ -150,6 +159,8 @@ def prepare(settings: Settings, panel: Panel) -> Prepared:
         past_covariates=len(panel.schema.past_covariates),
         future_covariates=len(panel.schema.future_covariates),
         season=season,
+        output=settings.train.output,
+        outputs=OUTPUTS[settings.train.output].outputs,
     )
     first = np.full_like(split.train, lookback + chain.lost)
     return Prepared(
@@ -164,6 +175,31 @@ def prepare(settings: Settings, panel: Panel) -> Prepared:
     )
 
 
+def _check_split(split: Split, panel: Panel, horizon: int, before: int) -> None:
+    """Raises UsageError unless each part of each series holds a window; the first one needs `before` rows before it."""
+    parts = (("train", split.train), ("validation", split.validation), ("lengths", split.lengths))
+    for name, stops in parts:
+        whole = isinstance(stops, np.ndarray) and stops.dtype == np.int64 and stops.shape == panel.lengths.shape
+        if not whole:
+            raise UsageError(f"split.{name} must be an int64 array with a number for each of {len(panel.ids)} series")
+    beyond = np.flatnonzero(split.lengths > panel.lengths)
+    if len(beyond):
+        first = int(beyond[0])
+        raise UsageError(
+            f"the split of series '{panel.ids[first]}' ends at row {int(split.lengths[first])}, "
+            f"but it has {int(panel.lengths[first])} rows"
+        )
+    starts = (np.full_like(split.train, before), split.train, split.validation)
+    for (name, stops), start, part in zip(parts, starts, ("training", "validation", "test"), strict=True):
+        short = np.flatnonzero(stops - start < horizon)
+        if len(short):
+            first = int(short[0])
+            raise UsageError(
+                f"the split of series '{panel.ids[first]}' leaves no {part} window: split.{name} is "
+                f"{int(stops[first])}, and {int(start[first])} rows before it and a horizon of {horizon} need more"
+            )
+
+
 def build_chain(settings: Settings, schema: Schema, states: Mapping[str, list[State]] | None = None) -> Chain:
     """The chain of transforms: those named act on the targets, the scaler on every column."""
     steps = [(chosen, (0, len(schema.targets))) for chosen in settings.transforms]
@@ -172,7 +208,8 @@ def build_chain(settings: Settings, schema: Schema, states: Mapping[str, list[St
     built = []
     for chosen, columns in steps:
         with chosen.at_fault("build"):
-            transform = chosen.plugin.build(chosen.config)
+            with_season, config = chosen.plugin.with_season, chosen.config
+            transform = chosen.plugin.build(with_season(config, settings.window.season or 1) if with_season else config)
         if not isinstance(getattr(transform, "lost_rows", None), int) or transform.lost_rows < 0:
             raise PluginError(f"{chosen}: what build returns needs lost_rows, a whole number from 0")
         built.append(Step(chosen.name, transform, columns))

@@ -26,10 +26,11 @@ import torch
 import tsformer
 from tsformer import weights
 from tsformer.atomic import write_atomically
-from tsformer.config import Layer, resolve
+from tsformer.config import resolve
 from tsformer.data.panel import Schema
 from tsformer.errors import PluginError, ResourceError, RunError, TsformerError, UsageError, in_words
 from tsformer.fitting import Fitted, build_module
+from tsformer.layers import Layer
 from tsformer.plugin import Problem
 from tsformer.preparation import build_chain
 from tsformer.settings import Settings
@@ -66,16 +67,20 @@ class Writer:
             UsageError: the folder exists and is not empty.
             ResourceError: it cannot be made or written to.
         """
-        taken = UsageError(f"'{self.folder}' exists and is not an empty folder; give another one")
+        self.check()
         with _writing(self.folder):
-            if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
-                raise taken
             self.folder.mkdir(parents=True, exist_ok=True)
             try:
                 (self.folder / CONFIG).touch(exist_ok=False)  # of two fits that find the folder empty, one gets it
             except FileExistsError:
-                raise taken from None
+                raise self._taken() from None
         self._write(CONFIG, _to_json(_config(fitted)))
+
+    def check(self) -> None:
+        """Raises UsageError when the folder exists and is not empty."""
+        with _writing(self.folder):
+            if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
+                raise self._taken()
 
     def log(self, record: Mapping[str, Any]) -> None:
         """Append one evaluation to metrics.jsonl."""
@@ -99,6 +104,9 @@ class Writer:
             "files": {name: _fingerprint((self.folder / name).read_bytes()) for name in written},
         }
         self._write(MANIFEST, _to_json(manifest))
+
+    def _taken(self) -> UsageError:
+        return UsageError(f"'{self.folder}' exists and is not an empty folder; give another one")
 
     def _write(self, name: str, content: bytes) -> None:
         with _writing(self.folder):
@@ -157,7 +165,7 @@ def load(folder: Path) -> tuple[Fitted, dict[str, Any]]:
         chain = build_chain(settings, schema, states)
     except PluginError as error:
         raise PluginError(
-            f"{error}; the run was made with {_origins(config)}: give a local file with --plugin"
+            f"{error}; the run was made with {_origins(config)}: install its package, or give its file with --plugin"
         ) from None
     except UsageError as error:
         raise RunError(f"the options in '{folder}' do not fit the plugins that are here: {error}") from None

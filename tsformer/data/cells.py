@@ -88,6 +88,8 @@ def plain_numbers(column: pd.Series, cells: pd.Series | None = None) -> np.ndarr
     if pd.api.types.is_bool_dtype(column) or column.dtype.kind not in "iufOTUS" or not len(column):
         return None
     source = (column if cells is None or column.dtype.kind in "iuf" else cells).reset_index(drop=True)
+    if not np.isfinite(parsed(source.head(1)).astype(np.float64)).all():
+        return None  # a long column of words is not looked through
     values = parsed(source)
     if values.dtype.kind not in "iuf" or not np.isfinite(values.astype(np.float64)).all():
         return None

@@ -86,22 +86,37 @@ def read_time(
                 f"{_time_remedy(cells)} (if they are plain numbers, count from 0)"
             )
         return name, pd.Index(values), None
-    if values is None and time_format is None:
-        bad = np.isnan(parsed(cells).astype(np.float64))
-        if bad.sum() < len(bad) / 2 and not cells.str.fullmatch(r"[12]\d{3}").any():
-            row = int(bad.argmax())
-            raise DataError(
-                f"{source}: column {name!r} has {int(bad.sum())} cell(s) that are not numbers, the first "
-                f"{cells.iloc[row]!r} in {place(frame, row)}: complete them, or choose another column with --time"
-            )
     try:
-        times, found = read_times(cells, time_format)
+        times, found = _read_each_once(cells, time_format)
     except UnreadableTimeError as fault:
+        if values is None and time_format is None:
+            _check_numbers(frame, cells, f"{source}: column {name!r}")
         count = f" ({fault.count} such rows)" if fault.count > 1 else ""
         remedy = "" if "convert" in fault.why else ": " + (_time_remedy(cells) if not time_format else "correct it")
         where = f"{source}: column {name!r}, {place(frame, fault.row)}"
         raise DataError(f"{where}: {cells.iloc[fault.row]!r} {fault.why}{count}{remedy}") from None
     return name, times, found
+
+
+def _read_each_once(cells: pd.Series, time_format: str | None) -> tuple[pd.DatetimeIndex, str]:
+    """`read_times` for a long table, in which each time comes again with each series."""
+    codes, distinct = pd.factorize(cells)
+    try:
+        times, found = read_times(pd.Series(distinct), time_format)
+    except UnreadableTimeError:
+        return read_times(cells, time_format)  # fails again, but with the row and the number of such rows
+    return times.take(codes), found
+
+
+def _check_numbers(frame: pd.DataFrame, cells: pd.Series, where: str) -> None:
+    """Raise DataError where most cells `[rows]` of a time are plain numbers and some are not."""
+    bad = np.isnan(parsed(cells).astype(np.float64))
+    if bad.sum() < len(bad) / 2 and not cells.str.fullmatch(r"[12]\d{3}").any():
+        row = int(bad.argmax())
+        raise DataError(
+            f"{where} has {int(bad.sum())} cell(s) that are not numbers, the first {cells.iloc[row]!r} in "
+            f"{place(frame, row)}: complete them, or choose another column with --time"
+        ) from None
 
 
 def find_time(

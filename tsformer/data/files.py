@@ -54,10 +54,11 @@ def read_table(
     """
     sep = _check_options(sep, decimal, encoding)
     name = source_name(path_or_buffer)
-    content = _text(_content(path_or_buffer), encoding, name)
-    names, start, lines = outline(content, sep, name)
+    # Two passes over bytes: a StringIO has four bytes for each character.
+    content = io.BytesIO(_text(_content(path_or_buffer), encoding, name).encode("utf-8", "surrogatepass"))
+    body = io.TextIOWrapper(content, "utf-8", "surrogatepass", newline="")
+    names, start, lines = outline(body, sep, name)
     kept = {column for column in names if column in text or is_time_name(column)}
-    body = io.StringIO(content, newline="")
     body.seek(start)
     try:
         frame = pd.read_csv(

@@ -19,6 +19,7 @@ from tsformer.data.columns import TimeColumn, find_time, index_name, is_time_nam
 from tsformer.data.files import find_table, read_table, source_name, write_table
 from tsformer.data.panel import Panel, Schema
 from tsformer.data.series import assemble
+from tsformer.data.wall import zone_name
 from tsformer.errors import DataError, UsageError
 
 __all__ = [
@@ -65,6 +66,11 @@ def panel_from_frame(
     repeated = next((name for i, name in enumerate(named) if name in named[:i]), None)
     if repeated is not None:
         raise UsageError(f"column {repeated!r} is named twice: time, id and targets are different columns")
+    if id is not None and len(frame) > 2 and frame[id].nunique() == len(frame):
+        raise DataError(
+            f"{source}: column {id!r} names {len(frame)} series of one row each, but a row for each time of a series "
+            f"is needed: DataFrame.melt({id!r}).dropna() in pandas turns a table that has a series in each row"
+        )
     if time is None or in_index:
         taken = [*(targets or ()), *([id] if id else [])]
         column = find_time(frame, taken, time_format, source, chosen=bool(targets))
@@ -86,8 +92,14 @@ def panel_with_schema(frame: pd.DataFrame, schema: Schema, *, source: str = "tab
     """
     frame = _tidy(frame, source)
     column, note = _known_time(frame, schema, source)
+    if schema.id is not None:
+        try:
+            require(frame, [schema.id], source)
+        except DataError as error:
+            remedy = f"the model tells its series apart by {schema.id!r}: add it, a new name for a new series"
+            raise DataError(f"{error}; {remedy}") from None
+    require(frame, schema.columns, source)
     frame_columns = [name for name in (schema.id, *schema.columns) if name is not None]
-    require(frame, frame_columns, source)
     known = {*frame_columns, schema.time}
     extra = [name for name in frame.columns if name not in known and not name.startswith("Unnamed: ")]
     notes = [*note, f"ignored columns that the model does not know: {listed(extra)}"] if extra else note
@@ -153,7 +165,7 @@ def _tidy(frame: pd.DataFrame, source: str) -> pd.DataFrame:
 
 
 def _zone(times: pd.Index) -> str | None:
-    return str(times.tz) if isinstance(times, pd.DatetimeIndex) and times.tz is not None else None
+    return zone_name(times.tz) if isinstance(times, pd.DatetimeIndex) and times.tz is not None else None
 
 
 def _choose_targets(

@@ -6,9 +6,9 @@ pandas fills short rows, takes long ones for an index and renames repeated colum
 from __future__ import annotations
 
 import csv
-import io
 import re
-from collections.abc import Iterator
+from array import array
+from typing import TextIO
 
 import numpy as np
 
@@ -18,24 +18,22 @@ _SEPARATORS = (";", "\t", "|", ",")
 _VALUE = re.compile(r"[-+]?\d[\d.,]*(?:[eE][-+]?\d+)?|\d{4}[-/]\d{1,2}([-/]\d{1,2}.*)?")
 
 
-def outline(content: str, sep: str, name: str) -> tuple[list[str], int, np.ndarray]:
-    """The columns' names, where the rows begin in the text, and each row's line `[rows]`, up to the last with a value.
+def outline(source: TextIO, sep: str, name: str) -> tuple[list[str], int, np.ndarray]:
+    """The columns' names, where the rows begin (for `source.seek`), and each row's line `[rows]`, up to the last with
+    a value.
+
+    Args:
+        source: opened with `newline=""`, at its start.
+        sep: what separates cells.
+        name: what messages call it.
 
     Raises:
         DataError: when rows have more or fewer cells than there are names, names repeat, lines are blank, ...
     """
-    source = io.StringIO(content, newline="")
-    consumed = 0
-
-    def counted() -> Iterator[str]:
-        nonlocal consumed
-        for line in source:
-            consumed += len(line)
-            yield line
-
-    reader = csv.reader(counted(), delimiter=sep, skipinitialspace=True, strict=True)
+    lines_of_text = iter(source.readline, "")  # unlike `source` itself, it leaves tell() in working order
+    reader = csv.reader(lines_of_text, delimiter=sep, skipinitialspace=True, strict=True)
     header: list[str] = []
-    lines: list[int] = []
+    lines = array("q")
     full = blank = 0
     try:
         for header in reader:
@@ -44,7 +42,7 @@ def outline(content: str, sep: str, name: str) -> tuple[list[str], int, np.ndarr
         else:
             raise DataError(f"{name} is empty: a line with the columns' names and rows are needed")
         names = _names(header, sep, name, reader.line_num)
-        start, before = consumed, reader.line_num
+        start, before = source.tell(), reader.line_num
         for row in reader:
             if any(row):
                 if blank:

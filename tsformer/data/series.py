@@ -51,7 +51,7 @@ def assemble(
         notes = [*notes, f"rows were {how}: sorted by {schema.time!r}"]
     repeated = inside & (np.diff(keys[order]) == 0)
     if repeated.any():
-        raise DataError(_repeated(frame, times, order, repeated, schema, source))
+        raise DataError(_repeated(frame, times, order, repeated, schema, source, fitted=not infer))
     times, offsets = times[order], np.concatenate(([0], np.cumsum(np.bincount(codes)))).astype(np.int64)
     if schema.time is None:
         times = pd.Index(np.arange(len(frame), dtype=np.int64) - np.repeat(offsets[:-1], np.diff(offsets)))
@@ -73,15 +73,19 @@ def _series(frame: pd.DataFrame, id: str | None, source: str) -> tuple[np.ndarra
     """A number for each row's series, in order of appearance, and the names."""
     if id is None:
         return np.zeros(len(frame), dtype=np.int64), (PurePath(source).name.split(".")[0] or source,)
-    cells = frame[id].astype(object)
-    empty = (cells.isna() | (cells.astype(str).str.strip() == "")).to_numpy(dtype=bool)
+    column = frame[id]
+    if column.dtype == object:  # of several types, perhaps: 1 and "1" are written alike
+        column = column.map(str, na_action="ignore")
+    codes, found = pd.factorize(column)
+    names = tuple(str(name) for name in found)
+    blank = [code for code, name in enumerate(names) if not name.strip()]
+    empty = (codes < 0) | np.isin(codes, blank)
     if empty.any():
         raise DataError(
             f"{source}: column {id!r} names no series in {int(empty.sum())} row(s), the first in "
             f"{place(frame, int(empty.argmax()))}: complete or remove them"
         )
-    codes, names = pd.factorize(cells.astype(str).to_numpy(dtype=object))
-    return codes.astype(np.int64), tuple(str(name) for name in names)
+    return codes.astype(np.int64), names
 
 
 def _common_frequency(
@@ -127,12 +131,25 @@ def _of(name: str, schema: Schema) -> str:
 
 
 def _repeated(
-    frame: pd.DataFrame, times: pd.Index, order: np.ndarray, repeated: np.ndarray, schema: Schema, source: str
+    frame: pd.DataFrame,
+    times: pd.Index,
+    order: np.ndarray,
+    repeated: np.ndarray,
+    schema: Schema,
+    source: str,
+    *,
+    fitted: bool,
 ) -> str:
-    """What to say of times that occur twice in a series, and what would tell the rows apart."""
+    """What to say of times that occur twice in a series, and what would tell the rows apart.
+
+    Args:
+        order: the rows by series and time.
+        repeated: which of them, but for the last, have the time of the next one.
+        fitted: the schema is that of a model, and cannot be changed by another --id.
+    """
     at = int(repeated.argmax())
     first, second = int(order[at]), int(order[at + 1])
-    series = "" if schema.id is None else f" in series {frame[schema.id].iloc[first]!r}"
+    series = "" if schema.id is None else f" in series {str(frame[schema.id].iloc[first])!r}"
     message = (
         f"{source}: column {schema.time!r} repeats {int(repeated.sum())} time(s){series}, the first "
         f"{show(times[first])} in {place(frame, first)} and {place(frame, second)}"
@@ -154,6 +171,11 @@ def _repeated(
     for size in (1, 2) if repeated.sum() > 0.3 * len(frame) else ():
         for names in itertools.combinations([*known, *rest], size):
             if unique_with(*names):
+                if size == 1 and fitted:
+                    return (
+                        f"{message}: the model was fitted on a single series, and {names[0]!r} seems to tell several "
+                        f"apart: keep the rows of one, or fit again with --id {names[0]}"
+                    )
                 if size == 1:
                     return f"{message}: does {names[0]!r} tell the series apart? --id {names[0]}"
                 return (
@@ -163,4 +185,6 @@ def _repeated(
         twice = times[order[1:][repeated]]
         if (twice.hour <= 3).all() and twice.month.isin([3, 4, 9, 10, 11]).all() and (times.hour > 3).any():
             return f"{message}: this may be the hour that comes twice when summer time ends; write the times in UTC"
-    return f"{message}: keep one row for each time, or name the column that tells series apart with --id"
+    if schema.id is None and not fitted:
+        return f"{message}: keep one row for each time, or name the column that tells series apart with --id"
+    return f"{message}: keep one row for each time"

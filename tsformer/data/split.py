@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tsformer.data.cells import listed
 from tsformer.errors import DataError
 
 
@@ -35,7 +36,7 @@ def split_by_time(
         horizon: steps predicted by a window.
         lookback: steps seen by a window; the training part must hold one whole window.
         lost: rows that transforms lose at the start.
-        ids: names for the message.
+        ids: names for the message; None for a single series without a name.
 
     Raises:
         DataError: a series is too short; says how many rows are needed.
@@ -43,15 +44,30 @@ def split_by_time(
     train, test = _parts(lengths, horizon)
     short = np.flatnonzero(train < lookback + lost + horizon)
     if len(short):
-        first = int(short[0])
-        name = f"series '{ids[first]}'" if ids and ids[first] else "the series"
-        count = f" ({len(short)} of {len(lengths)} series are too short)" if len(lengths) > 1 else ""
-        raise DataError(
-            f"{name} has {int(lengths[first])} rows, {max(0, int(train[first]))} of them for training; "
-            f"lookback {lookback} and horizon {horizon} need {shortest(lookback + lost, horizon)} rows in all{count}; "
-            "use a smaller --lookback or --horizon, or more data"
-        )
+        needed = shortest(lookback + lost, horizon)
+        window = f"lookback {lookback}{f', {lost} row(s) lost to transforms' if lost else ''} and horizon {horizon}"
+        needs = f"{window} need {needed} rows in all, to leave enough for training"
+        raise too_short(lengths, short, ids, needs, "use a smaller --lookback or --horizon, or more data")
     return Split(train, lengths - test, lengths)
+
+
+def too_short(lengths: np.ndarray, short: np.ndarray, ids: Sequence[str] | None, needs: str, remedy: str) -> DataError:
+    """What to raise when series `short` of all have too few rows: names the first, and says how many there are.
+
+    Args:
+        lengths: int64 `[series]`, rows of each series.
+        short: int64, which of them are too short; one at least.
+        ids: names of the series; None for a single one without a name.
+        needs: what rows are needed for, and how many.
+        remedy: what to do.
+    """
+    first = int(short[0])
+    name = f"series {ids[first]!r}" if ids else "the series"
+    others, drop = "", ""
+    if ids and len(lengths) > 1:
+        others = f" ({len(short)} of {len(lengths)} series are too short: {listed([ids[i] for i in short])})"
+        drop = ", or leave the short series out"
+    return DataError(f"{name} has {int(lengths[first])} rows; {needs}{others}; {remedy}{drop}")
 
 
 def shortest(lookback: int, horizon: int) -> int:

@@ -89,13 +89,17 @@ class Chain:
             for series in range(len(panel.ids))
         }
 
+    def unseen(self, panel: Panel) -> list[str]:
+        """The ids of the series that were not in `fit`."""
+        return [id for series, id in enumerate(panel.ids) if _key(panel, series) not in self.states]
+
     def forward(self, panel: Panel) -> Transformed:
         """Transform whole series; one that was not seen in `fit` is fitted on its own rows.
 
         Raises:
             DataError: a value outside a transform's domain; names column, row, date and count.
         """
-        stages: list[list[np.ndarray]] = [[] for _ in range(len(self.steps) + 1)]
+        stages: list[list[np.ndarray]] = [[] for _ in self.steps]
         states = []
         for series in range(len(panel.ids)):
             rows = panel.values[panel.rows(series)]
@@ -103,13 +107,12 @@ class Chain:
             if known is None:
                 known = tuple(self._fit_series(panel, series, len(rows)))
             states.append(known)
-            stages[0].append(rows)
             lost = 0
             for number, (step, state) in enumerate(zip(self.steps, known, strict=True)):
                 rows = self._apply(step, rows, state, panel, series, lost)
                 lost += step.transform.lost_rows
-                stages[number + 1].append(rows)
-        joined = [(np.concatenate(stage), _offsets(stage)) for stage in stages]
+                stages[number].append(rows)
+        joined = [(panel.values, panel.offsets), *((np.concatenate(stage), _offsets(stage)) for stage in stages)]
         values, offsets = joined[-1]
         return Transformed(np.ascontiguousarray(values), offsets, tuple(joined[:-1]), tuple(states))
 
@@ -136,7 +139,7 @@ class Chain:
                 here = origin[mine] - start_of[index] + lost_after + offsets[index]
                 anchor = inputs[here[:, None] + np.arange(-depth, 0)][:, :, first:stop]
                 part = result[mine][:, :, first:stop]
-                with at_fault(step, "inverse"):
+                with at_fault(step, "inverse"), np.errstate(all="ignore"):
                     back = step.transform.inverse(part.copy(), data.states[index][number], anchor)
                 result[mine, :, first:stop] = _promised(step, "inverse", back, part.shape)
         return result
@@ -153,10 +156,10 @@ class Chain:
             first, stop = step.columns
             self._check_length(step, rows, panel, series)
             try:
-                with at_fault(step, "fit"):
+                with at_fault(step, "fit"), np.errstate(all="ignore"):
                     state = step.transform.fit(rows[:, first:stop].copy())
             except InvalidValuesError as fault:
-                raise _outside(fault, step, panel, series, lost) from fault
+                raise _outside(fault, self._named(step), step, panel, series, lost) from fault
             states.append(_plain(step, state))
             rows = self._apply(step, rows, states[-1], panel, series, lost)
             lost += step.transform.lost_rows
@@ -166,17 +169,22 @@ class Chain:
         first, stop = step.columns
         self._check_length(step, rows, panel, series)
         try:
-            with at_fault(step, "forward"):
+            with at_fault(step, "forward"), np.errstate(all="ignore"):
                 changed = step.transform.forward(rows[:, first:stop].copy(), state)
         except InvalidValuesError as fault:
-            raise _outside(fault, step, panel, series, lost) from fault
+            raise _outside(fault, self._named(step), step, panel, series, lost) from fault
         result = rows[step.transform.lost_rows :].copy()
         changed = _promised(step, "forward", changed, (len(result), stop - first))
         if not np.isfinite(changed).all():
             bad = InvalidValuesError(~np.isfinite(changed), "are too large to compute with", "choose a sensible unit")
-            raise _outside(bad, step, panel, series, lost + step.transform.lost_rows)
+            raise _outside(bad, self._named(step), step, panel, series, lost + step.transform.lost_rows)
         result[:, first:stop] = changed
         return result
+
+    def _named(self, step: Step) -> str:
+        """A step with those before it, whose results its values are."""
+        before = ", ".join(f"'{other.name}'" for other in self.steps[: self.steps.index(step)])
+        return f"{step} after {before}" if before else str(step)
 
     def _check_length(self, step: Step, rows: np.ndarray, panel: Panel, series: int) -> None:
         if len(rows) <= step.transform.lost_rows:
@@ -215,12 +223,12 @@ def _series(panel: Panel, series: int) -> str:
     return f"series '{panel.ids[series]}': " if panel.schema.id else ""
 
 
-def _outside(fault: InvalidValuesError, step: Step, panel: Panel, series: int, lost: int) -> DataError:
+def _outside(fault: InvalidValuesError, transform: str, step: Step, panel: Panel, series: int, lost: int) -> DataError:
     bad = np.asarray(fault.bad)
     row, column = (int(i) for i in np.argwhere(bad)[0])
     name = panel.schema.columns[step.columns[0] + column]
     place = panel.rows(series).start + row + lost
     return DataError(
-        f"{_series(panel, series)}transform '{step.name}': {int(bad.sum())} value(s) {fault.what}, first in column "
+        f"{_series(panel, series)}{transform}: {int(bad.sum())} value(s) {fault.what}, first in column "
         f"'{name}' at {panel.times[place]} (row {row + lost + 1} of the series); {fault.remedy}"
     )

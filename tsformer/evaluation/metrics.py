@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tsformer.data.panel import Panel, by_series
+from tsformer.data.panel import Panel
 
 Metrics = dict[str, float | int | None]
 """{"mae", "rmse", "mase", "smape", "windows"}"""
@@ -21,11 +21,15 @@ class Score:
         overall: all targets together; mase is the mean over the series and targets for which it is defined.
         by_target: the same for each target.
         without_mase: the targets that have no MASE in some series, because they repeat themselves each season.
+        series: how many series have windows.
+        series_without_mase: how many of them have no MASE for some target.
     """
 
     overall: Metrics
     by_target: dict[str, Metrics]
     without_mase: tuple[str, ...] = ()
+    series: int = 1
+    series_without_mase: int = 0
 
 
 def seasonal_scale(panel: Panel, before: np.ndarray, season: int) -> np.ndarray:
@@ -50,6 +54,62 @@ def seasonal_scale(panel: Panel, before: np.ndarray, season: int) -> np.ndarray:
     return scale
 
 
+class Errors:
+    """Errors added up over batches of windows, so that they need not be in memory all at once.
+
+    Args:
+        scale: float64 `[series, targets]`, from `seasonal_scale`.
+        names: the targets.
+    """
+
+    def __init__(self, scale: np.ndarray, names: Sequence[str]) -> None:
+        self._scale, self._names = scale, tuple(names)
+        self._absolute = np.zeros(scale.shape)  # mean over the horizon, summed over windows
+        self._squared, self._relative = np.zeros(len(self._names)), np.zeros(len(self._names))
+        self._windows = np.zeros(len(scale), dtype=np.int64)
+
+    def add(self, forecast: np.ndarray, truth: np.ndarray, series: np.ndarray) -> None:
+        """Count the errors of `forecast` against `truth`, both float64 `[windows, horizon, targets]`.
+
+        Args:
+            series: int64 `[windows]`, the series of each window.
+        """
+        error = np.abs(forecast - truth)
+        by_window, count = error.mean(axis=1), len(self._windows)
+        self._windows += np.bincount(series, minlength=count)
+        for channel in range(len(self._names)):
+            self._absolute[:, channel] += np.bincount(series, by_window[:, channel], minlength=count)
+        self._squared += (error**2).mean(axis=1).sum(axis=0)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            total = np.abs(truth) + np.abs(forecast)
+            relative = np.where(total == 0, 0.0, 200.0 * error / total)  # a zero that was forecast is no error
+        self._relative += relative.mean(axis=1).sum(axis=0)
+
+    def score(self) -> Score:
+        """The means over all windows so far."""
+        scored, windows = self._windows > 0, int(self._windows.sum())
+        mase = self._absolute[scored] / self._windows[scored, None] / self._scale[scored]
+        undefined = np.isnan(mase)
+
+        def summary(channels: slice) -> Metrics:
+            defined = mase[:, channels][np.isfinite(mase[:, channels])]
+            return {
+                "mae": _number(self._absolute[:, channels].sum(axis=0).mean() / windows),
+                "rmse": _number(np.sqrt(self._squared[channels].mean() / windows)),
+                "mase": _number(defined.mean()) if len(defined) else None,
+                "smape": _number(self._relative[channels].mean() / windows),
+                "windows": windows,
+            }
+
+        return Score(
+            overall=summary(slice(None)),
+            by_target={name: summary(slice(i, i + 1)) for i, name in enumerate(self._names)},
+            without_mase=tuple(name for name, column in zip(self._names, undefined.T, strict=True) if column.any()),
+            series=int(scored.sum()),
+            series_without_mase=int(undefined.any(axis=1).sum()),
+        )
+
+
 def score(
     forecast: np.ndarray, truth: np.ndarray, series: np.ndarray, scale: np.ndarray, names: Sequence[str]
 ) -> Score:
@@ -60,28 +120,9 @@ def score(
         scale: float64 `[series, targets]`, from `seasonal_scale`.
         names: the targets.
     """
-    error = forecast - truth
-    with np.errstate(invalid="ignore", divide="ignore"):
-        total = np.abs(truth) + np.abs(forecast)
-        relative = np.where(total == 0, 0.0, 200.0 * np.abs(error) / total)  # a zero that was forecast is no error
-    groups = by_series(series)
-    mase = np.full((len(groups), len(names)), np.nan)
-    for row, (index, mine) in enumerate(groups):
-        mase[row] = np.abs(error[mine]).mean(axis=(0, 1)) / scale[index]
-
-    def summary(channels: slice) -> Metrics:
-        defined = mase[:, channels][np.isfinite(mase[:, channels])]
-        return {
-            "mae": _number(np.abs(error[:, :, channels]).mean()),
-            "rmse": _number(np.sqrt((error[:, :, channels] ** 2).mean())),
-            "mase": _number(defined.mean()) if len(defined) else None,
-            "smape": _number(relative[:, :, channels].mean()),
-            "windows": len(forecast),
-        }
-
-    by_target = {name: summary(slice(i, i + 1)) for i, name in enumerate(names)}
-    without = tuple(name for name, column in zip(names, mase.T, strict=True) if np.isnan(column).any())
-    return Score(summary(slice(None)), by_target, without)
+    errors = Errors(scale, names)
+    errors.add(forecast, truth, series)
+    return errors.score()
 
 
 def _number(value: np.floating) -> float | None:

@@ -39,7 +39,8 @@ def require(file: Path) -> None:
 
 
 def plot_test(result: Result, file: Path) -> None:
-    """The last test window of each target, as many as a picture can show: what the model saw, what came, what it said.
+    """The last test window of each series and target, as many as a picture can show: what the model saw, what came,
+    what it said.
 
     Raises:
         ResourceError: the picture cannot be drawn or written.
@@ -48,21 +49,25 @@ def plot_test(result: Result, file: Path) -> None:
 
     prepared = result.prepared
     problem, panel = prepared.problem, prepared.panel
-    origin, series = int(origin_rows(prepared)[-1]), int(prepared.test.series[-1])
-    past = slice(max(int(panel.offsets[series]), origin - 3 * problem.lookback), origin)
-    future = slice(origin, origin + problem.horizon)
+    origins, of_series = origin_rows(prepared), np.asarray(prepared.test.series)
     targets = panel.schema.targets
-    parts = [
-        _Part(
-            title=_name(panel, series, name),
-            past=(panel.times[past], panel.values[past, column]),
-            truth=(panel.times[future], panel.values[future, column]),
-            forecast=(panel.times[future], result.forecast[-1, :, column]),
-        )
-        for column, name in enumerate(targets[:MOST_PANELS])
-    ]
+    parts: list[_Part] = []
+    for series in _chosen(len(panel.ids), len(targets)):
+        window = int(np.searchsorted(of_series, series, side="right")) - 1  # its last one
+        origin = int(origins[window])
+        past = slice(max(panel.rows(series).start, origin - 3 * problem.lookback), origin)
+        future = slice(origin, origin + problem.horizon)
+        parts += [
+            _Part(
+                title=_name(panel, series, name),
+                past=(panel.times[past], panel.values[past, column]),
+                truth=(panel.times[future], panel.values[future, column]),
+                forecast=(panel.times[future], result.forecast[window, :, column]),
+            )
+            for column, name in enumerate(targets[: MOST_PANELS - len(parts)])
+        ]
     title = f"{result.fitted.settings.model.name}: the last {problem.horizon} steps of the test part"
-    _write(_draw(parts, title + _shown(1, len(targets)), file), file)
+    _write(_draw(parts, title + _shown(len(panel.ids), len(targets)), file), file)
 
 
 def plot_forecast(panel: Panel, forecast: Forecast, file: Path, model: str) -> None:
@@ -79,7 +84,7 @@ def plot_forecast(panel: Panel, forecast: Forecast, file: Path, model: str) -> N
     """
     horizon, targets = forecast.values.shape[1], panel.schema.targets
     parts: list[_Part] = []
-    for series in range(min(len(panel.ids), MOST_PANELS)):
+    for series in _chosen(len(panel.ids), len(targets)):
         rows = panel.rows(series)
         past = slice(max(rows.start, rows.stop - max(5 * horizon, 60)), rows.stop)
         parts += [
@@ -106,6 +111,12 @@ class _Part:
     past: _Line
     truth: _Line | None
     forecast: _Line
+
+
+def _chosen(series: int, targets: int) -> list[int]:
+    """Which of the series are drawn: from the first to the last, evenly spaced, as many as there is room for."""
+    room = -(-MOST_PANELS // targets)
+    return [int(index) for index in np.linspace(0, series - 1, min(series, room)).round()]
 
 
 def _name(panel: Panel, series: int, target: str) -> str:

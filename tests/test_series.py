@@ -1,0 +1,108 @@
+"""Rows put together as series: by id, in order of time, at one frequency."""
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tsformer.data.frames import (
+    forecast_frame,
+    panel_from_frame,
+    read_table,
+)
+from tsformer.data.panel import Schema
+from tsformer.errors import DataError
+
+DAYS = [f"2024-01-0{i}" for i in range(1, 8)]
+
+
+def table(content, **options):
+    return read_table(io.StringIO(content), **options)
+
+
+def panel(content, **options):
+    """A panel from CSV text; options of `read_table` and of `panel_from_frame` together."""
+    reading = {name: options.pop(name) for name in ("sep", "decimal") if name in options}
+    written = [options[name] for name in ("time", "id") if name in options]
+    return panel_from_frame(table(content, text=written, **reading), **options)
+
+
+def long(series, name="shop"):
+    return f"{name},date,y\n" + "".join(f"{key},{day},{value}\n" for key, day, value in series)
+
+
+def test_series_in_order_of_appearance():
+    rows = [("b", day, i) for i, day in enumerate(DAYS)] + [("a", day, 10 + i) for i, day in enumerate(DAYS[2:6])]
+    mixed = panel(long([rows[i] for i in (0, 7, 1, 2, 8, 9, 3, 4, 5, 10, 6)]), id="shop")
+    assert mixed.ids == ("b", "a")
+    assert mixed.offsets.tolist() == [0, 7, 11]
+    assert mixed.values.ravel().tolist() == [0, 1, 2, 3, 4, 5, 6, 10, 11, 12, 13]
+    assert mixed.notes == ()
+    assert mixed.schema == Schema(("y",), "date", "shop", frequency="D", time_format="%Y-%m-%d")
+
+
+def test_ids_are_text_as_written():
+    rows = [(key, day, 1) for key in ("007", "NA", "7") for day in DAYS[:3]]
+    made = panel(long(rows), id="shop")
+    assert made.ids == ("007", "NA", "7")
+    out = forecast_frame(made.schema, made.ids, [made.times[:2]] * 3, np.arange(6.0).reshape(3, 2, 1))
+    assert list(out["shop"]) == ["007", "007", "NA", "NA", "7", "7"]
+    assert list(out.columns) == ["shop", "date", "y"]
+    assert list(out["y"]) == [0, 1, 2, 3, 4, 5]
+    with pytest.raises(DataError, match=r"'shop' names no series in 1 row\(s\), the first in line 3"):
+        panel(long([("a", DAYS[0], 1), ("", DAYS[1], 1), ("a", DAYS[2], 1)]), id="shop")
+
+
+def test_a_long_table_asks_for_its_id():
+    rows = [(key, day, 1) for key in ("a", "b") for day in DAYS]
+    with pytest.raises(DataError, match=r"line 2 and line 9: does 'shop' tell the series apart\? --id shop"):
+        panel(long(rows))
+    pairs = "x,z,date,y\n" + "".join(f"{x},{z},{day},1\n" for x in "ab" for z in "cd" for day in DAYS)
+    with pytest.raises(DataError, match="join 'x' and 'z' into one"):
+        panel(pairs)
+    with pytest.raises(DataError, match=r"in series 'a'.*join 'x' and 'z' into one"):
+        panel(pairs, id="x")
+
+
+def test_one_frequency_for_all():
+    rows = [("a", day, 1) for day in DAYS] + [("b", f"2024-0{i}-01", 1) for i in range(1, 5)]
+    with pytest.raises(DataError, match="series 'b': frequency is MS, series 'a' has D"):
+        panel(long(rows), id="shop")
+    rows = [("a", day, 1) for day in DAYS] + [("b", day, 1) for day in (*DAYS[:3], DAYS[4])]
+    with pytest.raises(DataError, match=r"series 'b': 1 step\(s\) of D missing"):
+        panel(long(rows), id="shop")
+
+
+def test_weekdays_hold_for_a_series_too_short_to_show_them():
+    days = [str(day.date()) for day in pd.bdate_range("2024-01-01", periods=20)]
+    made = panel(long([("short", day, 1) for day in days[:3]] + [("long", day, 1) for day in days]), id="shop")
+    assert made.schema.frequency == "B"
+
+
+def test_a_series_whose_times_repeat_is_called_by_its_id():
+    frame = pd.DataFrame({"shop": [1, 1, 2, 2], "ds": pd.to_datetime(["2024-01-01"] * 4), "y": 1.0})
+    with pytest.raises(DataError, match=r"repeats 2 time\(s\) in series '1', the first 2024-01-01 in row 0 and row 1"):
+        panel_from_frame(frame, id="shop", time="ds")
+
+
+def test_ids_that_are_written_alike_are_one_series():
+    days = pd.date_range("2024-01-01", periods=6)
+    frame = pd.DataFrame({"shop": [1, "1", 1, "2", 2, "2"], "ds": [*days[:3], *days[:3]], "y": range(6)})
+    made = panel_from_frame(frame, id="shop", time="ds")
+    assert (made.ids, made.offsets.tolist()) == (("1", "2"), [0, 3, 6])
+
+
+@pytest.mark.parametrize("nothing", [None, " ", np.nan, pd.NA])
+def test_rows_of_no_series(nothing):
+    frame = pd.DataFrame({"shop": ["a", "a", nothing, "a"], "ds": pd.date_range("2024-01-01", periods=4), "y": 1.0})
+    with pytest.raises(DataError, match=r"'shop' names no series in 1 row\(s\), the first in row 2"):
+        panel_from_frame(frame, id="shop", time="ds")
+
+
+def test_a_series_in_each_row_is_no_long_table():
+    frame = pd.DataFrame({"name": ["a", "b", "c"], "1": [1.0, 2.0, 3.0], "2": [4.0, 5.0, np.nan]})
+    with pytest.raises(DataError, match=r"'name' names 3 series of one row each.*melt\('name'\).dropna\(\)"):
+        panel_from_frame(frame, id="name")
+    turned = frame.melt("name").dropna()
+    assert panel_from_frame(turned, id="name").lengths.tolist() == [2, 2, 1]
