@@ -69,11 +69,12 @@ class Net(nn.Module):
         super().__init__()
         self.problem = problem
         self.net = nn.Sequential(nn.Flatten(), nn.Linear(problem.lookback * problem.channels, options.width),
-                                 nn.Tanh(), nn.Linear(options.width, problem.horizon * problem.targets))
+                                 nn.Tanh(),
+                                 nn.Linear(options.width, problem.horizon * problem.targets * problem.outputs))
 
     def forward(self, batch, truth=0.0):
         past = torch.where(batch.past_mask, batch.past, 0.0)
-        return self.net(past).view(-1, self.problem.horizon, self.problem.targets, 1)
+        return self.net(past).view(-1, self.problem.horizon, self.problem.targets, self.problem.outputs)
 
 plugin = ModelPlugin(config=Options, build=Net, example=Options())
 """

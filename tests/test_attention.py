@@ -257,3 +257,36 @@ def test_equals_the_kernel_without_mask() -> None:
 def test_heads_must_divide() -> None:
     with pytest.raises(ValueError, match="10 is not a multiple of n_heads 4"):
         MultiHeadAttention(10, 4)
+
+
+def test_positions_must_be_known() -> None:
+    with pytest.raises(ValueError, match="unknown positions 'rotery'; known: sinusoidal, learned, relative, rotary"):
+        MultiHeadAttention(8, 2, positions="rotery")
+
+
+@pytest.mark.parametrize(("device", "dropped"), [("cpu", []), ("meta", [0.25, 0.0])])
+def test_off_the_cpu_the_kernel_drops_weights(
+    monkeypatch: pytest.MonkeyPatch, device: str, dropped: list[float]
+) -> None:
+    kernel, rates = F.scaled_dot_product_attention, []
+
+    def recorded(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
+        rates.append(dropout)
+        return kernel(query, key, value, mask, dropout)
+
+    monkeypatch.setattr(F, "scaled_dot_product_attention", recorded)
+    ours, x = MultiHeadAttention(8, 2, dropout=0.25).to(device), torch.randn(2, 5, 8, device=device)
+    ours(x)
+    ours(x, need_weights=True)  # which the kernel does not give
+    if device == "meta":
+        ours.eval()(x)
+    assert rates == dropped
+
+
+def test_the_kernel_drops_the_share_asked_for() -> None:
+    q, k, v = torch.zeros(1, 1, 64, 4), torch.zeros(1, 1, 256, 4), torch.ones(1, 1, 256, 4)
+    mask = torch.ones(1, 1, 64, 256, dtype=torch.bool)
+    for options in ({}, {"mask": mask}, {"bias": torch.zeros(1, 1, 64, 256)}):
+        output = attention(q, k, v, dropout=0.25, **options)
+        assert output.std().item() == pytest.approx(math.sqrt(0.25 / 0.75 / 256), rel=0.3)  # of a mean of 256 coins
+        assert output.mean().item() == pytest.approx(1.0, abs=0.02)

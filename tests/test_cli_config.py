@@ -111,12 +111,61 @@ def test_a_fit_from_what_show_printed_is_the_same_fit(tsformer):
         (["--model", "transformer", "--lr", "x"], 2, "--train.lr"),
         (["--model", "transformer", "--out", "x"], 2, "--out"),
         (["--config", "nowhere.toml"], 2, "no configuration file"),
+        (["--model", "transformer", "--config", ""], 2, "--config is empty"),
+        (["--model", "transformer", "--config="], 2, "--config is empty"),
+        (["--model", "transformer", "--scale", ""], 2, "--scale is empty"),
+        (["--model", "transformer", "--scale", "", "--transform", "minmax"], 2, "--scale is empty"),
+        (["--model", "transformer", "--transform", ""], 2, "--transform is empty"),
+        (["--model", "transformer", "--data", ""], 2, "--data is empty"),
+        (["--model", ""], 2, "--model is empty"),
+        (["--model", "last_value", "--data", "csv", "--path", "x", "--target", ""], 2, "--data.target: the name of a"),
+        (["--model", "last_value", "--data", "csv", "--path", "x", "--id", ""], 2, "--data.id: "),
+        (["--model", "last_value", "--data", "csv", "--path", "x", "--time", ""], 2, "--data.time: "),
+        (["--model", "last_value", "--data", "csv", "--path", ""], 2, "--data.path: "),
+        (["--model", "li\nnear"], 5, r"unknown model 'li\nnear'; did you mean 'linear'"),
     ],
 )
 def test_faults_of_show(tsformer, words, code, said):
     got, out, err = tsformer("config", "show", *words)
     assert (got, out) == (code, "")
     assert said in tsformer.one_line(err)
+
+
+def test_all_faults_of_a_line_beside_a_plugin_that_is_missing(tsformer):
+    words = ("--model", "transfromer", "--data", "sine", "--model.d-model", "3", "--data.period", "4", "--lr", "abc")
+    code, out, err = tsformer("config", "show", *words, "--data.period", "x", "--window.horizon=0")
+    assert (code, out) == (5, "")
+    starts = ["unknown model 'transfromer'; did you mean", "--data.period", "--window.horizon", "--train.lr"]
+    lines = err.strip().splitlines()
+    assert all(line.startswith(f"error: {start}") for line, start in zip(lines, starts, strict=True)), err
+    code, _, err = tsformer("fit", *words[:2], "--data", "csv", "--train.lr", "abc", "--json")
+    error = json.loads(tsformer.one_line(err))["error"]
+    assert (code, error["kind"], error["exit_code"]) == (5, "plugin", 5)
+    assert [line.split()[0] for line in error["message"].splitlines()] == ["unknown", "--data.path", "--train.lr:"]
+
+
+def test_no_data_is_said_beside_a_model_that_is_missing(tsformer):
+    assert "no data" in tsformer("fit", "--model", "transfromer")[2]
+    assert "no data" not in tsformer("config", "show", "--model", "transfromer")[2]
+
+
+def test_a_scaler_in_place_of_another_is_a_comment(tsformer):
+    words = ("--model", "last_value", "--data", "sine")
+    _, out, _ = tsformer("config", "show", *words, "--transform", "minmax")
+    assert re.search(r"^# \[scale\] +# transform minmax takes its place$", out, re.MULTILINE)
+    Path("run.toml").write_text(out)
+    _, out, _ = tsformer("config", "show", "--config", "run.toml", "--transform", "none", "--json")
+    settings = json.loads(out)["settings"]
+    assert (settings["transform"], settings["scale"]) == ([], {"name": "standard"})
+    code, out, err = tsformer("fit", *words, "--transform", "minmax", "--scale", "robust")
+    assert (code, out) == (2, "")
+    assert "--scale: no effect" in tsformer.one_line(err)
+
+
+def test_the_scaler_has_its_options_without_other_plugins(tsformer):
+    code, _, err = tsformer("config", "show", "--scale", "robust", "--transform.robust.low", "x")
+    assert code == 2
+    assert [line.split(":")[1].strip() for line in err.splitlines()] == ["no model", "--transform.robust.low"]
 
 
 def test_show_as_such_imports_no_torch():

@@ -72,9 +72,9 @@ def test_a_model_that_breaks_its_contract(tsformer):
 
 
 def test_too_little_memory_is_said_after_the_table(tsformer, monkeypatch):
-    from tsformer import memory
+    from tsformer import machine
 
-    monkeypatch.setattr(memory, "available", lambda device: 10 * 2**20)
+    monkeypatch.setattr(machine, "available", lambda device: 10 * 2**20)
     code, out, err = tsformer(*NAMED, "--train.batch-size", "500")
     assert code == 7
     assert "activations" in out

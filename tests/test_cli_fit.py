@@ -1,6 +1,7 @@
 """`tsformer fit` as a user types it: what it prints and leaves, what goes wrong, and how it is stopped."""
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -80,9 +81,9 @@ def test_divergence_is_exit_6(tsformer):
 
 
 FAULTS = {
-    "raises": ("past = torch", "raise KeyError('boom')\n        past = torch", "KeyError: 'boom' (odd.py, line 17)"),
+    "raises": ("past = torch", "raise KeyError('boom')\n        past = torch", "KeyError: 'boom' (odd.py, line 18)"),
     "one step": ("return self.net(past)", "return self.net(past)[:, :1]", "(2, 1, 1, 1), not (2, 30, 1, 1)"),
-    "no outputs": ("targets, 1)", "targets)", "(2, 30, 1), not (2, 30, 1, 1)"),
+    "no outputs": ("targets, self.problem.outputs)", "targets)", "(2, 30, 1), not (2, 30, 1, 1)"),
     "nothing": ("return self.net", "self.net", "NoneType"),
     "not finite": ("return self.net", "return torch.nan * self.net", "not finite"),
     "exits": ("past = torch", "raise SystemExit(0)\n        past = torch", "SystemExit"),
@@ -99,7 +100,9 @@ def test_a_model_that_breaks_its_contract_is_named_before_anything_is_written(ts
     old, new, said = FAULTS[fault]
     text = tsformer.local_model.replace(old, new)
     if fault == "one step":
-        text = text.replace("[:, :1].view(-1, self.problem.horizon, self.problem.targets, 1)", "[:, :1, None, None]")
+        text = text.replace(
+            "[:, :1].view(-1, self.problem.horizon, self.problem.targets, self.problem.outputs)", "[:, :1, None, None]"
+        )
     Path("odd.py").write_text(text)
     code, out, err = tsformer("fit", "--plugin", "odd.py", "--model", "odd", "--data", "sine", "--quiet")
     assert (code, out) == (5, ""), err
@@ -114,7 +117,7 @@ def test_a_fault_after_the_first_step_names_the_place(tsformer, monkeypatch):
     code, _, err = tsformer("fit", "--plugin", "late.py", "--model", "late", "--data", "sine", "--quiet")
     assert code == 5
     assert "model 'late' (file late.py) fails in training: ZeroDivisionError" in tsformer.one_line(err)
-    assert "(late.py, line 18)" in tsformer.one_line(err)
+    assert "(late.py, line 19)" in tsformer.one_line(err)
     assert "Traceback" not in err
     monkeypatch.setenv("TSFORMER_DEBUG", "1")
     code, _, err = tsformer("fit", "--plugin", "late.py", "--model", "late", "--data", "sine", "--quiet")
@@ -148,11 +151,70 @@ def test_a_picture_that_cannot_be_drawn_costs_nothing_else(tsformer, monkeypatch
         raise ValueError("no ink")
 
     monkeypatch.setattr(plots, "plot_test", fail)
-    code, out, err = tsformer("fit", "--model", "transformer", "--data", "sine", *tsformer.fast)
+    words = ("--model", "transformer", "--data", "sine", "--plot", "a\nb.png", *tsformer.fast)
+    code, out, err = tsformer("fit", *words)
     assert code == 0
     assert Path(out.strip(), "manifest.json").exists()
-    assert "warning: no picture" in err
+    assert r"warning: no picture a\nb.png: ValueError: no ink" in err
     assert "no ink" in err
+
+
+NAIVE = ("fit", "--model", "last_value", "--data", "sine", "--quiet")
+
+
+@pytest.mark.parametrize("dry", [["--dry-run"], []], ids=["dry run", "fit"])
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["--plugin", ""], 2, "--plugin is empty"),
+        (["--out", ""], 2, "--out is empty"),
+        (["--plot", ""], 2, "--plot is empty"),
+        (["--out", "/proc/x/y"], 7, "--out /proc/x/y cannot be written: /proc takes no file"),
+        (["--out", "file"], 7, "file takes no file (Not a directory)"),
+        (["--out", "file/y/z"], 7, "--out file/y/z cannot be written"),
+        (["--out", "x" * 300], 7, "File name too long"),
+        (["--plot", "/proc/x/y.png"], 7, "--plot /proc/x/y.png cannot be written"),
+        (["--plot", "file/y.png"], 7, "--plot file/y.png cannot be written"),
+        (["--plot", "folder"], 7, "--plot folder is a folder"),
+    ],
+    ids=lambda value: " ".join(value)[:20] if isinstance(value, list) else None,
+)
+def test_places_are_looked_at_before_training(tsformer, monkeypatch, dry, words, code, said):
+    from tsformer import preparation
+
+    def load_data(data):
+        raise AssertionError("too late")
+
+    monkeypatch.setattr(preparation, "load_data", load_data)
+    Path("file").touch()
+    Path("folder").mkdir()
+    got, out, err = tsformer(*NAIVE, *words, *dry)
+    assert (got, out) == (code, "")
+    assert said in tsformer.one_line(err)
+    assert sorted(os.listdir()) == ["file", "folder"]
+
+
+def test_a_folder_for_the_run_that_takes_no_file(tsformer):
+    Path("runs").touch()
+    code, _, err = tsformer(*NAIVE)
+    assert code == 7
+    assert "the folder runs cannot be written" in tsformer.one_line(err)
+
+
+def test_places_that_can_be_written(tsformer):
+    Path("empty").mkdir()
+    Path("old.png").touch()
+    for out, plot in (("empty", "old.png"), ("new/run", "new/run/more/p.png")):
+        for dry in (["--dry-run"], []):
+            code, _, err = tsformer(*NAIVE, "--out", out, "--plot", plot, *dry)
+            assert code == 0, err
+        assert Path(plot).read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_name_with_a_line_end_does_not_break_the_line(tsformer):
+    code, _, err = tsformer("fit", "--model", "last_value", "--data", "csv", "--path", "a\nb/c\n.csv")
+    assert code == 3
+    assert r"no file a\nb/c\n.csv" in tsformer.one_line(err)
 
 
 def start(*words):

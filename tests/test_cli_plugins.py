@@ -41,6 +41,17 @@ def test_a_broken_plugin_breaks_only_itself(tsformer):
     assert "ModuleNotFoundError" in tsformer.one_line(err)
 
 
+def test_a_file_whose_plugin_is_none_breaks_only_itself(tsformer):
+    Path("notplug.py").write_text("plugin = 3\n")
+    code, out, err = tsformer("plugins", "list", "--plugin", "notplug.py")
+    assert code == 0
+    assert "tcn_transformer" in out
+    assert "warning: 'notplug' (file notplug.py) is no plugin but int" in tsformer.one_line(err)
+    code, _, err = tsformer("fit", "--plugin", "notplug.py", "--model", "notplug", "--data", "sine")
+    assert code == 5
+    assert "is no plugin but int" in tsformer.one_line(err)
+
+
 def test_plugins_list_and_show(tsformer):
     code, out, _ = tsformer("plugins", "list", "--json")
     rows = {(row["kind"], row["name"]) for row in json.loads(out)["plugins"]}
@@ -73,7 +84,26 @@ def test_a_flag_that_is_taken_is_refused(tsformer, flag):
     Path("taken.py").write_text(tsformer.local_model.replace("--width", flag))
     code, _, err = tsformer("fit", "--plugin", "taken.py", "--model", "taken", "--data", "sine")
     assert code == 5
-    assert flag in tsformer.one_line(err)
+    line = tsformer.one_line(err)
+    assert f"the flag {flag} " in line
+    assert "model taken (option width)" in line
+
+
+def test_a_validator_that_fails_is_the_plugins_fault(tsformer):
+    Path("strict.py").write_text(
+        tsformer.local_model.replace(
+            "from torch import nn", "from torch import nn\nfrom pydantic import field_validator"
+        ).replace(
+            "class Net",
+            '    @field_validator("width")\n    def even(cls, value):\n        if value % 2:\n'
+            '            raise RuntimeError("odd")\n        return value\n\nclass Net',
+        )
+    )
+    words = ("--plugin", "strict.py", "--model", "strict", "--data", "sine", "--max-steps", "2")
+    code, _, err = tsformer("fit", *words, "--width", "3")
+    assert code == 5
+    line = tsformer.one_line(err)
+    assert "--model: the plugin fails in checking its options: RuntimeError: odd (strict.py, line " in line
 
 
 def test_a_model_that_cannot_be_saved_leaves_its_score_only(tsformer):

@@ -70,6 +70,22 @@ def test_a_sine_run_takes_a_csv(tsformer):
     assert len(lines) == 31
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--input", ""], "--input is empty"),
+        (["--output", ""], "--output is empty"),
+        (["--plot", ""], "--plot is empty"),
+        ([""], "RUN is empty"),
+    ],
+)
+def test_an_empty_place_is_refused(tsformer, words, said):
+    tsformer("fit", "--model", "last_value", "--data", "csv", "--path", tsformer.air)
+    code, out, err = tsformer("predict", *words)
+    assert (code, out) == (2, "")
+    assert said in tsformer.one_line(err)
+
+
 def test_beyond_the_horizon(tsformer):
     tsformer.fit_air()
     code, _, err = tsformer("predict", "--horizon", "20")

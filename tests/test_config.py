@@ -5,9 +5,9 @@ import json
 import pytest
 
 from tsformer import registry
-from tsformer.config import resolve
+from tsformer.config import resolve, trace
+from tsformer.config_layer import Layer, read_file
 from tsformer.errors import PluginError, UsageError
-from tsformer.layers import Layer, read_file
 from tsformer.settings import TrainConfig
 
 
@@ -56,9 +56,11 @@ def test_options_that_do_not_go_together():
         resolve([layer(model={"d_model": "65"})])
 
 
-def test_model_and_data_are_required():
-    with pytest.raises(UsageError, match="no model: give --model NAME"):
-        resolve([Layer({})])
+def test_model_and_data_are_required_beside_all_else():
+    with pytest.raises(UsageError) as caught:
+        resolve([Layer({"train": {"lr": "abc"}, "scale": {"k": 3}})])
+    starts = [line.split(":")[0] for line in str(caught.value).splitlines()]
+    assert starts == ["no model", "no data", "--scale.k", "--train.lr"]
 
 
 def test_numbers_are_finite():
@@ -76,6 +78,105 @@ def test_transforms_in_order_and_the_scaler_last():
 def test_a_scaler_among_the_transforms_replaces_the_last_one():
     settings = resolve([layer(transform=["standard", "log"])])
     assert settings.scale is None
+
+
+ROBUST = {"scale": {"name": "robust", "low": 10}}
+
+
+def test_a_scaler_in_a_lower_layer_is_replaced():
+    resolved = trace([layer("f", **ROBUST), layer(transform=["minmax"])])
+    assert resolved.settings.scale is None
+    assert resolved.origins["scale"] == {"name": "transform minmax takes its place"}
+
+
+@pytest.mark.parametrize(
+    ("layers", "named"),
+    [
+        ([layer(transform=["minmax"], **ROBUST)], "--scale, --scale.low"),
+        ([layer("f", transform=["minmax"]), layer(**ROBUST)], "--scale, --scale.low"),
+        ([layer("f", transform=["minmax"], scale="standard")], "scale.name in f"),
+        ([layer("f", **ROBUST), Layer({"transform": ["minmax"], "scale": {"high": 80}})], "--scale.high"),
+        (
+            [layer("f", **ROBUST), Layer({"transform": ["minmax"], "transform_options": {"robust": {"low": 5}}})],
+            "--transform.robust.low",
+        ),
+    ],
+)
+def test_a_scaler_beside_or_above_another_would_have_no_effect(layers, named):
+    with pytest.raises(UsageError) as caught:
+        resolve(layers)
+    (line,) = str(caught.value).splitlines()
+    assert line.startswith(f"{named}: no effect, because the transform minmax is a scaler")
+
+
+def test_options_of_a_transform_are_not_taken_for_those_of_the_scaler_that_it_replaces():
+    flags = {"transform": ["robust"], "transform_options": {"robust": {"low": 5}}}
+    (robust,) = resolve([layer("f", **ROBUST), Layer(flags)]).transforms
+    assert robust.config.low == 5
+
+
+@pytest.mark.parametrize(
+    ("scale", "said"),
+    [
+        ({"name": "robust", "lwo": 3}, "scale.lwo in f: unknown option; did you mean 'low'"),
+        ({"lwo": 3}, "scale.lwo in f: unknown option"),
+        ({"name": "robsut"}, "unknown transform 'robsut'; did you mean 'robust'"),
+        ({"name": "none", "low": 3}, "scale.low in f: unknown option"),
+    ],
+)
+def test_a_scaler_is_validated_where_it_is_replaced_too(scale, said):
+    with pytest.raises((UsageError, PluginError), match=said):
+        resolve([layer("f", scale=scale), layer(transform=["minmax"])])
+
+
+@pytest.mark.parametrize(
+    ("values", "after"),
+    [({}, "standard"), ({"scale": "none"}, None)],
+    ids=["not said", "none"],
+)
+def test_a_replaced_scaler_is_not_stored_as_none(values, after):
+    settings = resolve([layer(transform=["minmax"], **values)])
+    stored = Layer(json.loads(json.dumps(settings.to_json())), "config.json")
+    assert resolve([stored]) == settings
+    scale = resolve([stored, Layer({"transform": ["log"]})]).scale
+    assert (scale and scale.name) == after
+
+
+@pytest.mark.parametrize("none", ["none", ["none"], [{"name": "none"}]])
+def test_transforms_are_undone_by_a_layer_above(none):
+    below = layer("f", transform=[{"name": "asinh", "scale": 2}])
+    resolved = trace([below, Layer({"transform": none})])
+    assert (resolved.settings.transforms, resolved.origins["transform"]) == ((), [])
+    assert resolved.settings.scale.name == "standard"
+    assert resolve([below, Layer({"transform": none}), Layer({"transform": ["log"]})]).transforms[0].name == "log"
+
+
+@pytest.mark.parametrize("transform", [["none", "log"], ["log", "none"], [{"name": "none", "scale": 3}]])
+def test_no_transform_goes_alone(transform):
+    with pytest.raises(UsageError, match="--transform: none goes without other transforms and options"):
+        resolve([layer(transform=transform)])
+
+
+def test_faults_are_not_hidden_by_a_plugin_that_is_missing():
+    values = {"data": {"name": "csv"}, "transform": ["lag", "lag"], "train": {"lr": "abc"}, "window": {"horizon": 0}}
+    with pytest.raises(PluginError) as caught:
+        resolve([Layer({"model": {"name": "transfromer"}, **values})])
+    starts = ["unknown model 'transfromer'", "--data.path is required", "unknown transform 'lag'"]
+    starts += ["--window.horizon: ", "--train.lr: "]
+    lines = str(caught.value).splitlines()
+    assert [line[: len(start)] for line, start in zip(lines, starts, strict=True)] == starts
+
+
+def test_the_cause_of_a_broken_plugin_is_kept(monkeypatch):
+    cause = ZeroDivisionError()
+
+    def get(kind, name):
+        raise PluginError("it is broken") from cause
+
+    monkeypatch.setattr(registry, "get", get)
+    with pytest.raises(PluginError, match="it is broken") as caught:
+        resolve([layer()])
+    assert caught.value.__cause__ is cause
 
 
 def test_unknown_transform():
@@ -128,6 +229,12 @@ def test_a_toml_file(tmp_path):
         ("[train]\nlr = true", r"train.lr in .*run.toml: a number is wanted \(got True\)"),
         ("train = 'x'", "must be a table"),
         ("[[transform]]\nname = 3", "needs the name of a plugin"),
+        ("horizon = 12", r"horizon in .*run.toml is outside of all sections: put it under \[window\]"),
+        ("batch-size = 12", r"batch-size in .* put it under \[train\]"),
+        ("[train]\nhorizon = 12", r"train.horizon in .*run.toml: unknown option; 'horizon' belongs to window"),
+        ("[model]\nlr = 1", r"model.lr in .*run.toml: unknown option; 'lr' belongs to train"),
+        ("[horizon]\nx = 12", r"unknown section \[horizon\]"),
+        ("scale = ''", r"^scale.name in .*run.toml is empty: give the name of a plugin"),
     ],
 )
 def test_a_faulty_file(tmp_path, text, said):
@@ -135,6 +242,38 @@ def test_a_faulty_file(tmp_path, text, said):
     file.write_text(text)
     with pytest.raises((UsageError, PluginError), match=said):
         resolve([read_file(str(file)), layer()])
+
+
+@pytest.mark.parametrize(("name", "text"), [("run.toml", TOML), ("run.json", '{"train": {"lr": 1e-3}}')])
+def test_a_byte_order_mark(tmp_path, name, text):
+    """As editors on Windows write it."""
+    (tmp_path / name).write_text(text, encoding="utf-8-sig")
+    assert resolve([read_file(str(tmp_path / name)), layer()]).train.lr == 1e-3
+
+
+@pytest.mark.parametrize("name", ["", "  "])
+@pytest.mark.parametrize(
+    ("section", "given"),
+    [("model", {"name": ...}), ("data", {"name": ...}), ("scale", ...), ("scale", {"name": ...}), ("transform", [...])],
+)
+def test_an_empty_name_is_no_name_left_out(name, section, given):
+    given = [name] if isinstance(given, list) else {"name": name} if isinstance(given, dict) else name
+    with pytest.raises(UsageError) as caught:
+        resolve([layer("f", transform=["minmax"]) if section == "transform" else layer("f"), Layer({section: given})])
+    assert str(caught.value) == f"--{section} is empty: give the name of a plugin, or leave it out"
+
+
+def test_faults_keep_one_line_each_whatever_the_names_hold():
+    names = {"train": {"lr\nx": 1, "a\r\x1b[2Jb": 2}, "model": {"name": "li\nnear\u2028\x85"}}
+    with pytest.raises(PluginError) as caught:
+        resolve([layer(), Layer(names, "a\nb.json")])
+    lines = str(caught.value).splitlines()
+    assert [line.split(":")[0] for line in lines[1:]] == [
+        r"train.lr\nx in a\nb.json",
+        r"train.a\r\x1b[2Jb in a\nb.json",
+    ]
+    assert lines[0].startswith(r"unknown model 'li\nnear\u2028\x85'")
+    assert all(line.isprintable() for line in lines)
 
 
 def test_a_file_may_leave_the_name_to_a_flag(tmp_path):

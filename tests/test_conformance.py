@@ -9,15 +9,17 @@ import torch
 from pydantic import ValidationError
 from torch import Tensor, nn
 
-from tsformer import registry
+from tsformer import registry, testing
 from tsformer.data.windows import Batch
 from tsformer.errors import PluginError, UsageError
+from tsformer.nn.lookback import points_only
 from tsformer.nn.network import last_real
 from tsformer.plugin import Config, Field, ModelPlugin, Problem, Task, option_type
 from tsformer.registry import Kind
-from tsformer.testing import MODEL_CHECKS, check_model
+from tsformer.testing import MODEL_CHECKS, CheckFailedError
 from tsformer.testing.learning import check_overfits_one_batch
-from tsformer.testing.trials import build
+from tsformer.testing.models import check_shapes
+from tsformer.testing.problem import build
 
 
 def variants() -> dict[str, ModelPlugin]:
@@ -68,15 +70,16 @@ class Good(nn.Module):
         self.problem = problem
         inputs = problem.lookback * problem.channels
         self.hidden = nn.Linear(inputs, options.width)
-        self.head = nn.Linear(options.width, problem.horizon * problem.targets)
+        self.head = nn.Linear(options.width, problem.horizon * problem.targets * problem.outputs)
 
     def clean(self, batch: Batch) -> Tensor:
         return torch.where(batch.past_mask, batch.past, 0.0)
 
     def predict(self, past: Tensor) -> Tensor:
-        return self.head(torch.tanh(self.hidden(past.flatten(1)))).view(
-            -1, self.problem.horizon, self.problem.targets, 1
-        )
+        return self.shaped(torch.tanh(self.hidden(past.flatten(1))))
+
+    def shaped(self, hidden: Tensor) -> Tensor:
+        return self.head(hidden).view(-1, self.problem.horizon, self.problem.targets, self.problem.outputs)
 
     def forward(self, batch: Batch, truth: float = 0.0) -> Tensor:
         return self.predict(self.clean(batch))
@@ -93,6 +96,30 @@ class KnowsTargetsOnly(Good):
     def __init__(self, options, problem):
         super().__init__(options, problem)
         self.hidden = nn.Linear(problem.lookback * problem.targets, options.width)
+
+
+class KnowsPointsOnly(Good):
+    """Gives one number for each value, whatever is asked for."""
+
+    def __init__(self, options, problem):
+        super().__init__(options, replace(problem, outputs=1))
+
+
+class RefusesWithAnAssertion(Good):
+    def __init__(self, options, problem):
+        assert problem.outputs == 1
+        super().__init__(options, problem)
+
+
+class FillsTheScaleWithZeros(KnowsPointsOnly):
+    """Of the right shape, but what is asked for beside the mean is never learned."""
+
+    def __init__(self, options, problem):
+        super().__init__(options, problem)
+        self.more = problem.outputs - 1
+
+    def predict(self, past):
+        return nn.functional.pad(super().predict(past), (0, self.more))
 
 
 class SeesTheTruth(Good):
@@ -156,7 +183,7 @@ class LooksAtItsNeighbours(Good):
 class LosesAGradient(Good):
     def predict(self, past):
         hidden = torch.nn.functional.linear(past.flatten(1), self.hidden.weight, self.hidden.bias.detach())
-        return self.head(torch.tanh(hidden)).view(-1, self.problem.horizon, self.problem.targets, 1)
+        return self.shaped(torch.tanh(hidden))
 
 
 class HasADeadParameter(Good):
@@ -184,6 +211,44 @@ class ForgetsItsState(Good):
         return super().predict(past) + self.offset
 
 
+class GrowsInTraining(Good):
+    """A buffer that is first there after a step."""
+
+    def forward(self, batch, truth=0.0):
+        if self.training and not hasattr(self, "steps"):
+            self.register_buffer("steps", torch.ones(()))
+        return super().forward(batch, truth)
+
+
+class GrowsInForward(Good):
+    def forward(self, batch, truth=0.0):
+        if not hasattr(self, "steps"):
+            self.register_buffer("steps", torch.ones(()))
+        return super().forward(batch, truth)
+
+
+class RemembersTrainingInAnAttribute(Good):
+    """A running mean that is no buffer."""
+
+    mean = 0.0
+
+    def predict(self, past):
+        if self.training:
+            self.mean = float(past.mean())
+        return super().predict(past + self.mean)
+
+
+class IsLazy(Good):
+    def __init__(self, options, problem):
+        super().__init__(options, problem)
+        self.hidden = nn.LazyLinear(options.width)
+
+
+class ReadsTheFutureAlways(Good):
+    def forward(self, batch, truth=0.0):
+        return super().forward(batch, truth) + truth * 0.0 * batch.future[..., None]
+
+
 class DrawsWithAGeneratorOfItsOwn(Good):
     def __init__(self, options, problem):
         super().__init__(options, problem)
@@ -202,7 +267,7 @@ class Remembers(Good):
     calls = 0
 
     def predict(self, past):
-        self.calls += 1
+        self.calls += not self.training
         return super().predict(past) + 1e-7 * self.calls
 
 
@@ -232,6 +297,7 @@ class LeastSquares(nn.Module):
 
     def __init__(self, options: Options, problem: Problem) -> None:
         super().__init__()
+        points_only(problem, "least_squares")
         self.problem = problem
         shape = (problem.lookback * problem.channels, problem.horizon * problem.targets)
         self.register_buffer("weight", torch.zeros(shape))
@@ -285,6 +351,11 @@ def with_fit(fit):
 BAD = [
     ("check_shapes", WrongShape),
     ("check_shapes", KnowsTargetsOnly),
+    ("check_shapes", IsLazy),
+    ("check_shapes", ReadsTheFutureAlways),
+    ("check_outputs", KnowsPointsOnly),
+    ("check_outputs", RefusesWithAnAssertion),
+    ("check_outputs", FillsTheScaleWithZeros),
     ("check_causality", SeesTheTruth),
     ("check_causality", SeesTheTruthAtTimes),
     ("check_causality", SeesTheTruthInTraining),
@@ -296,6 +367,9 @@ BAD = [
     ("check_gradients", HasADeadParameter),
     ("check_overfits_one_batch", CannotLearn),
     ("check_save_and_load", ForgetsItsState),
+    ("check_save_and_load", GrowsInTraining),
+    ("check_save_and_load", GrowsInForward),
+    ("check_save_and_load", RemembersTrainingInAnAttribute),
     ("check_repeats_itself", DrawsWithAGeneratorOfItsOwn),
     ("check_repeats_itself", ClipsTheBatch),
     ("check_repeats_itself", Remembers),
@@ -319,20 +393,35 @@ def test_every_check_has_a_bad_plugin():
 
 
 def test_the_good_plugins_pass():
-    assert check_model(ModelPlugin(config=Options, build=Good, example=Options())) == {}
-    assert check_model(with_fit(solve)) == {}
+    assert testing.check(ModelPlugin(config=Options, build=Good, example=Options())) == {}
+    assert testing.check(with_fit(solve)) == {}
 
 
 @pytest.mark.parametrize(("check", "bad"), BAD, ids=lambda value: getattr(value, "__name__", value))
 def test_a_bad_plugin_fails_exactly_one_check(check, bad):
-    failed = check_model(ModelPlugin(config=Options, build=bad, example=Options()))
+    failed = testing.check(ModelPlugin(config=Options, build=bad, example=Options()))
     assert list(failed) == [check], failed
 
 
 @pytest.mark.parametrize(("check", "bad"), BAD_HOOKS, ids=lambda value: getattr(value, "__name__", value))
 def test_a_bad_fit_hook_fails_exactly_one_check(check, bad):
-    failed = check_model(with_fit(bad))
+    failed = testing.check(with_fit(bad))
     assert list(failed) == [check], failed
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        (IsLazy, r"'hidden\.weight' has no shape until the first forward \(nn.LazyLinear"),
+        (
+            ReadsTheFutureAlways,
+            r"fails when batch\.future is None, as it is when predicting: TypeError.*test_conformance",
+        ),
+    ],
+)
+def test_what_beginners_meet_is_explained(bad, said):
+    with pytest.raises(CheckFailedError, match=said):
+        check_shapes(ModelPlugin(config=Options, build=bad, example=Options()))
 
 
 class StartsAtZero(Good):
@@ -371,22 +460,37 @@ class DropsOut(Good):
 
 @pytest.mark.parametrize("good", [StartsAtZero, HasADefault, SeedsAForkOfItsOwn, DropsOut])
 def test_a_plugin_that_is_odd_but_right_passes(good):
-    assert check_model(ModelPlugin(config=Options, build=good, example=Options())) == {}
+    assert testing.check(ModelPlugin(config=Options, build=good, example=Options())) == {}
 
 
 def test_a_model_without_parameters_is_a_model():
     class LastValue(nn.Module):
         def __init__(self, options: Options, problem: Problem) -> None:
             super().__init__()
+            points_only(problem, "last_value")
             self.problem = problem
 
         def forward(self, batch: Batch, truth: float = 0.0) -> Tensor:
             last = last_real(batch.past, batch.past_mask)[:, None, : self.problem.targets, None]
             return last.expand(-1, self.problem.horizon, -1, -1)
 
-    assert check_model(ModelPlugin(config=Options, build=LastValue, example=Options())) == {}
+    plugin = ModelPlugin(config=Options, build=LastValue, example=Options())
+    assert testing.check(plugin) == {}
+    assert not_applicable(plugin) == ["check_gradients", "check_overfits_one_batch", "check_fit_hook"]
+
+
+def not_applicable(plugin):
+    outcomes = [outcome for outcome in testing.outcomes(plugin) if outcome.passed is None]
+    assert all(outcome.explanation.startswith("does not apply: ") for outcome in outcomes)
+    return [outcome.check for outcome in outcomes]
+
+
+def test_what_does_not_apply_is_said():
+    good = ModelPlugin(config=Options, build=Good, example=Options(), persistent=False)
+    assert not_applicable(good) == ["check_fit_hook", "check_save_and_load"]
+    assert not_applicable(with_fit(solve)) == ["check_gradients", "check_overfits_one_batch"]
 
 
 def test_models_for_other_tasks_are_not_judged_as_forecasters():
     with pytest.raises(PluginError, match="checks for forecasts only, not for: classify"):
-        check_model(ModelPlugin(config=Options, build=Good, example=Options(), tasks={Task.CLASSIFY}))
+        testing.check(ModelPlugin(config=Options, build=Good, example=Options(), tasks={Task.CLASSIFY}))

@@ -7,13 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tsformer import registry
+from tsformer import registry, testing
 from tsformer.data.frames import read_panel, read_table
 from tsformer.data.panel import Defaults, Panel, Schema
 from tsformer.errors import DataError
 from tsformer.plugin import Config, DataPlugin, Field
 from tsformer.registry import Kind
-from tsformer.testing import DATA_CHECKS, check_data
+from tsformer.testing import DATA_CHECKS, CheckFailedError
+from tsformer.testing.data_leakage import check_statistics
 
 FILE = Path(__file__).parent.parent / "datasets" / "air_passengers.csv"
 
@@ -129,6 +130,70 @@ def standardises_all_rows(config):
     return panel_of((values - values.mean(axis=0)) / values.std(axis=0))
 
 
+def scaled(scale):
+    """A source that scales a walk with statistics of all its rows."""
+
+    def load(config):
+        return panel_of(scale(walks()))
+
+    load.__name__ = scale.__name__
+    return load
+
+
+def minmax(values):
+    return (values - values.min(axis=0)) / np.ptp(values, axis=0)
+
+
+def minmax_around_0(values):
+    return 2 * minmax(values) - 1
+
+
+def robust(values):
+    lower, median, upper = np.quantile(values, (0.25, 0.5, 0.75), axis=0)
+    return (values - median) / (upper - lower)
+
+
+def spread_only(values):
+    lower, upper = np.quantile(values, (0.25, 0.75), axis=0)
+    return values / (upper - lower)
+
+
+def centred(values):
+    return values - values.mean(axis=0)
+
+
+def over_the_largest(values):
+    return values / np.abs(values).max(axis=0)
+
+
+def nearly_standard(values):
+    return 1.001 * (values - values.mean(axis=0)) / values.std(axis=0)
+
+
+def in_single_precision(values):
+    return ((values - values.mean(axis=0)) / values.std(axis=0)).astype(np.float32).astype(np.float64)
+
+
+def smooth(values):
+    """A centred moving average, which sees ten rows ahead."""
+    return pd.DataFrame(values).rolling(21, center=True, min_periods=1).mean().to_numpy()
+
+
+def in_a_file(scale):
+    """The same for rows of a file."""
+
+    def load(config):
+        panel = reads_well(config)
+        return replace(panel, values=np.ascontiguousarray(scale(panel.values)))
+
+    load.__name__ = scale.__name__
+    return load
+
+
+def times_1000_over_the_largest(values):
+    return 1000 * values / values.max(axis=0)
+
+
 def trusts_the_file(config):
     frame = pd.read_csv(config.path, parse_dates=["month"])
     return as_months(frame)
@@ -194,6 +259,8 @@ def from_file(load):
     return plugin_of(load, InAFile, IN_A_FILE)
 
 
+SCALINGS = (minmax, minmax_around_0, robust, spread_only, centred, over_the_largest, nearly_standard)
+
 BAD = [
     ("check_panel", plugin_of(returns_a_table)),
     ("check_panel", plugin_of(leaves_a_value_out)),
@@ -210,6 +277,9 @@ BAD = [
     ("check_defaults", plugin_of(defaults=recommends_in_a_dictionary)),
     ("check_split", plugin_of(cuts_windows_itself)),
     ("check_statistics", plugin_of(standardises_all_rows)),
+    ("check_statistics", plugin_of(scaled(in_single_precision))),
+    *(("check_statistics", plugin_of(scaled(scale))) for scale in SCALINGS),
+    *(("check_statistics", from_file(in_a_file(scale))) for scale in (*SCALINGS, times_1000_over_the_largest, smooth)),
     ("check_statistics", plugin_of(defaults=season_from_all_rows)),
     ("check_missing_file", from_file(trusts_the_file)),
     ("check_missing_file", from_file(hides_the_name)),
@@ -234,10 +304,76 @@ def test_every_check_has_a_bad_plugin():
 
 @pytest.mark.parametrize("good", [plugin_of(), plugin_of(read=reads_by_name), from_file(reads_well)], ids=name_of)
 def test_the_good_plugins_pass(good):
-    assert check_data(good) == {}
+    assert testing.check(good) == {}
 
 
 @pytest.mark.parametrize(("check", "bad"), BAD, ids=name_of)
 def test_a_bad_plugin_fails_exactly_one_check(check, bad):
-    failed = check_data(bad)
+    failed = testing.check(bad)
     assert list(failed) == [check], failed
+
+
+def waves(config):
+    """Whole waves: a mean and a median of 0, and a range of -1 to 1, by nature."""
+    angle = 2 * np.pi * np.arange(80) / 40
+    return panel_of(np.tile(np.column_stack([np.sin(angle), np.cos(angle)]), (2, 1)))
+
+
+def shares(config):
+    """A sensor that saturates at 0 and 1, and a flag."""
+    share = np.clip(0.5 + walks()[:, 0] / 10, 0, 1)
+    return panel_of(np.column_stack([share, (share > 0.5).astype(float)]))
+
+
+def rounded(config):
+    """Values with few decimals between 0 and 1."""
+    values = np.random.default_rng(0).integers(0, 1001, (160, 2)) / 1000
+    values[3], values[5] = 0, 1
+    return panel_of(values)
+
+
+@pytest.mark.parametrize("load", [waves, shares, rounded])
+def test_values_that_look_scaled_by_nature_pass(load):
+    assert testing.check(plugin_of(load)) == {}
+
+
+def test_the_built_in_csv_is_tried_on_a_spoiled_file():
+    """It would be found out if it smoothed what it reads."""
+    plugin = registry.get(Kind.DATA, "csv")
+
+    def load(config):
+        panel = plugin.load(config)
+        return replace(panel, values=smooth(panel.values))
+
+    check_statistics(plugin)
+    with pytest.raises(CheckFailedError, match="in the file that path names, changes row 9"):
+        check_statistics(replace(plugin, load=load))
+
+
+def test_a_file_of_another_kind_is_no_fault(tmp_path):
+    """The check of later rows offers a CSV file; a source that takes something else is judged by the rest."""
+    file = tmp_path / "rows.npy"
+    np.save(file, walks())
+
+    def load(config):
+        if not Path(config.path).is_file():
+            raise DataError(f"no file {config.path}")
+        return panel_of(np.load(config.path))
+
+    assert testing.check(plugin_of(load, InAFile, InAFile(path=str(file)))) == {}
+
+
+def test_a_local_model_that_has_a_built_in_name_is_no_hindrance(tmp_path, own_registry):
+    """A clash breaks only the name that clashes, not the check of a data source."""
+    for name in ("transformer", "linear"):
+        file = tmp_path / f"{name}.py"
+        file.write_text("plugin = 3")
+        registry.load_file(file)
+    assert testing.check(plugin_of()) == {}
+
+
+def test_what_does_not_apply_is_said():
+    found = [outcome for outcome in testing.outcomes(plugin_of()) if outcome.passed is None]
+    assert [(outcome.check, outcome.explanation) for outcome in found] == [
+        ("check_missing_file", "does not apply: no option names a file")
+    ]

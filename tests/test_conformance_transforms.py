@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from tsformer import registry
+from tsformer import registry, testing
 from tsformer.errors import InvalidValuesError
-from tsformer.plugin import Config, TransformPlugin
+from tsformer.plugin import Config, Field, TransformPlugin
 from tsformer.registry import Kind
-from tsformer.testing import TRANSFORM_CHECKS, check_transform, outcomes
+from tsformer.testing import TRANSFORM_CHECKS
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of numpy, about what bad plugins compute
 
@@ -75,6 +75,81 @@ class Square:
 
     def inverse(self, path, state, anchor):
         return np.sqrt(np.maximum(path, 0.0))
+
+
+class Period(Config):
+    period: int | None = Field(None, ge=1, description="steps in one season")
+
+
+class Seasonal(Difference):
+    """Differences to the season before."""
+
+    def __init__(self, config):
+        self.lost_rows = config.period
+
+    def forward(self, values, state):
+        return values[self.lost_rows :] - values[: -self.lost_rows]
+
+    def inverse(self, path, state, anchor):
+        path = path.copy()
+        for step in range(path.shape[-2]):
+            before = path if step >= self.lost_rows else anchor
+            path[..., step, :] += before[..., step % self.lost_rows, :]
+        return path
+
+
+class AssumesTheSeasonOfTheExample(Seasonal):
+    def inverse(self, path, state, anchor):
+        return super().inverse(path, state, anchor[..., :4, :])
+
+
+def fills_what_is_open(config, season):
+    return config if config.period else Period(period=season)
+
+
+def seasonal(transform, with_season):
+    return TransformPlugin(config=Period, build=transform, example=Period(period=4), with_season=with_season)
+
+
+class Logit:
+    """Bound to the range of the training rows and a margin, as a share is to 0 and 1."""
+
+    pointwise = True
+    lost_rows = 0
+
+    def fit(self, rows):
+        margin = 0.1 * np.where(np.ptp(rows, axis=0) > 0, np.ptp(rows, axis=0), 1.0)
+        return {"low": (rows.min(axis=0) - margin).tolist(), "high": (rows.max(axis=0) + margin).tolist()}
+
+    def forward(self, values, state):
+        share = (values - state["low"]) / (np.array(state["high"]) - state["low"])
+        bad = (share <= 0) | (share >= 1)
+        if bad.any():
+            raise InvalidValuesError(bad, "are outside the range seen in training", "leave this transform out")
+        return np.log(share / (1 - share))
+
+    def inverse(self, path, state, anchor):
+        low, high = (np.array(state[name][: path.shape[-1]]) for name in ("low", "high"))
+        return low + (high - low) * 0.5 * (1 + np.tanh(path / 2))
+
+
+class Ten:
+    """Between 10 and 20 only."""
+
+    pointwise = True
+    lost_rows = 0
+
+    def fit(self, rows):
+        return {}
+
+    def forward(self, values, state):
+        bad = (values < 10) | (values > 20)
+        if bad.any():
+            raise InvalidValuesError(bad, "are not between 10 and 20", "leave this transform out")
+        return values
+
+    def inverse(self, path, state, anchor):
+        return np.clip(path, 10, 20)
 
 
 class LosesARowUnsaid(Difference):
@@ -220,6 +295,8 @@ BAD = [
     ("check_inverse", plugin_of(ClipsToTheRangeOfFit)),
     ("check_inverse", plugin_of(StartsFromTheLastTrainingRow)),
     ("check_inverse", plugin_of(NeedsEveryChannel)),
+    ("check_inverse", seasonal(AssumesTheSeasonOfTheExample, lambda config, season: Period(period=season))),
+    ("check_inverse", seasonal(AssumesTheSeasonOfTheExample, fills_what_is_open)),
     ("check_inverse_is_defined", plugin_of(TakesTheRootOfAnyPath)),
     ("check_state", plugin_of(KeepsItsStateInItself)),
     ("check_state", plugin_of(RemembersNumpyNumbers)),
@@ -245,19 +322,42 @@ def test_every_check_has_a_bad_plugin():
     assert {check for check, _ in BAD} == {check.__name__ for check in TRANSFORM_CHECKS}
 
 
-@pytest.mark.parametrize("good", [Scale, Difference, Square])
+@pytest.mark.parametrize(
+    "good",
+    [
+        plugin_of(Scale, scaler=True),
+        plugin_of(Difference),
+        plugin_of(Square),
+        plugin_of(Logit),
+        seasonal(Seasonal, fills_what_is_open),
+    ],
+    ids=name_of,
+)
 def test_the_good_plugins_pass(good):
-    assert check_transform(plugin_of(good, scaler=good is Scale)) == {}
+    assert testing.check(good) == {}
 
 
 @pytest.mark.parametrize(("check", "bad"), BAD, ids=name_of)
 def test_a_bad_plugin_fails_exactly_one_check(check, bad):
-    failed = check_transform(bad)
+    failed = testing.check(bad)
     assert list(failed) == [check], failed
 
 
+def test_what_is_refused_in_every_size_is_said_with_what_was_tried():
+    said = testing.check(plugin_of(Ten))["check_shapes"]
+    assert "random values are refused, since they are not between 10 and 20" in said
+    assert "as they are, from -" in said
+    assert "between 0 and 1" in said
+
+
+def test_an_inverse_that_needs_every_channel_is_told_why():
+    said = testing.check(plugin_of(NeedsEveryChannel))["check_inverse"]
+    assert "with the first 2 of the 3 channels that fit saw: ValueError: operands could not be broadcast" in said
+    assert "only targets are predicted, and they come first: take state[...][: path.shape[-1]]" in said
+
+
 def test_what_stands_on_a_failed_first_check_is_not_run():
-    found = list(outcomes(plugin_of(LosesARowUnsaid)))
+    found = list(testing.outcomes(plugin_of(LosesARowUnsaid)))
     assert [outcome.passed for outcome in found] == [False] + [None] * (len(TRANSFORM_CHECKS) - 1)
 
 
@@ -266,6 +366,12 @@ def test_an_unexpected_error_is_told_with_its_place():
         def forward(self, values, state):
             return 1 / 0
 
-    assert check_transform(plugin_of(Fails))["check_shapes"].startswith(
+    assert testing.check(plugin_of(Fails))["check_shapes"].startswith(
         "ZeroDivisionError: division by zero (test_conformance_transforms.py, line "
     )
+
+
+def test_what_does_not_apply_is_said():
+    found = {outcome.check: outcome.explanation for outcome in testing.outcomes(plugin_of(Difference))}
+    assert found["check_pointwise"] == "does not apply: pointwise is False"
+    assert found["check_scaler"] == "does not apply: scaler is False"

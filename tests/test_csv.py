@@ -95,4 +95,4 @@ def test_flags():
         for name, field in CsvConfig.model_fields.items()
         if field.json_schema_extra
     }
-    assert flags == {"path": "--path", "target": "--target", "time": "--time", "id": "--id"}
+    assert flags == {name: f"--{name}".replace("_", "-") for name in CsvConfig.model_fields}

@@ -289,7 +289,7 @@ class TestFeedbackOfSamples:
         assert torch.equal(torch.cat(seen, 1)[:, 1:], prediction[:, :-1, :, 0])
 
     def test_needs_a_distribution(self) -> None:
-        with pytest.raises(UsageError, match=r"output point has none; choose --train\.output normal"):
+        with pytest.raises(UsageError, match=r"output point has none; choose output normal"):
             autoregressive(feedback="sample")
 
 

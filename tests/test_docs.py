@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tsformer import registry
+from tsformer import Forecaster, registry
 from tsformer.config import resolve
-from tsformer.layers import Layer, read_file
+from tsformer.config_layer import Layer, read_file
 from tsformer.registry import Kind, entries
 from tsformer.testing import MODEL_CHECKS
 
@@ -70,6 +70,23 @@ def test_readme_python(like_a_clone):
     assert "seasonal_naive" in done.stdout
     assert "1961-12-01" in done.stdout
     assert Path("air_run/manifest.json").is_file()
+
+
+def test_the_references_python(in_tmp):
+    (code,) = blocks("docs/reference.md", "python")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0].split() == ["mae", "rmse", "mase", "smape", "windows"]
+    assert sum(" north " in line for line in lines) == 7
+    assert [line.split()[1:3] for line in lines[-3:]] == [["south", f"2024-07-{day}"] for day in (19, 20, 21)]
+    assert Path("sales_run/manifest.json").is_file()
+
+
+def test_the_reference_names_every_argument_of_forecaster():
+    text = (ROOT / "docs/reference.md").read_text()
+    table = text[text.index("| argument of `Forecaster`") :].partition("\n\n")[0]
+    assert set(Forecaster().get_params()) <= set(re.findall(r"`(\w+)`", table))
 
 
 def test_readme_names_every_plugin():

@@ -28,8 +28,8 @@ def test_equals_torch():
         ours.update(1000 + step)  # by then the decay has reached its highest value
         theirs.update_parameters(module)
     expected = dict(theirs.module.named_parameters())
-    assert ours.state.keys() == expected.keys()
-    for name, average in ours.state.items():
+    assert ours.averages.keys() == expected.keys()
+    for name, average in ours.averages.items():
         torch.testing.assert_close(average, expected[name])
 
 
@@ -40,7 +40,7 @@ def test_by_hand():
     for step, (weight, expected) in enumerate([(0.0, 1.0), (1.0, 1.0), (3.0, 0.15 * 1.0 + 0.85 * 3.0)]):
         module.weight.data.fill_(weight)
         average.update(step)  # decays 1/10, then 0.15, for 2/11 and 3/12 are above it
-        assert average.state["weight"].item() == pytest.approx(expected)
+        assert average.averages["weight"].item() == pytest.approx(expected)
 
 
 def test_a_short_run_forgets_its_first_weights():
@@ -50,7 +50,7 @@ def test_a_short_run_forgets_its_first_weights():
     module.weight.data.fill_(1.0)
     for step in range(10):
         average.update(step)
-    assert average.state["weight"].item() == pytest.approx(1.0 + 1e6 / 92378, rel=1e-3)  # 10! 10! / 19! of it is left
+    assert average.averages["weight"].item() == pytest.approx(1.0 + 1e6 / 92378, rel=1e-3)  # 10! 10! / 19! is left
 
 
 def test_stands_in_for_the_weights_and_gives_them_back():
@@ -63,7 +63,7 @@ def test_stands_in_for_the_weights_and_gives_them_back():
     def fails_within():
         with average.in_place():
             for name, weight in module.state_dict().items():
-                assert torch.equal(weight, average.state[name])
+                assert torch.equal(weight, average.averages[name])
                 assert not torch.equal(weight, own[name])
             raise KeyError
 
@@ -89,7 +89,7 @@ def test_buffers_and_frozen_weights_are_the_module_s_own():
     module.table = torch.arange(3.0)
     module.weight.data.fill_(1.0)
     average.update(0)
-    assert list(average.state) == ["weight"]
+    assert list(average.averages) == ["weight"]
     with average.in_place():
         assert module.weight.item() == pytest.approx(0.9)
         assert module.frozen.item() == 1.0
@@ -102,9 +102,25 @@ def test_decay_0_keeps_none():
     wander(module)
     before = module.weight.clone()
     average.update(0)
-    assert average.state == {}
+    assert average.averages == {}
     with average.in_place():
         assert torch.equal(module.weight, before)
+
+
+@pytest.mark.parametrize(("dtype", "kept"), [(torch.bfloat16, torch.float32), (torch.float64, torch.float64)])
+def test_small_changes_of_half_precision_are_not_lost(dtype, kept):
+    module = nn.Linear(1, 1, bias=False).to(dtype)
+    module.weight.data.fill_(1.0)
+    average = WeightAverage(module, 0.999)
+    module.weight.data.fill_(2.0)
+    for step in range(100_000, 101_000):
+        average.update(step)
+    assert average.averages["weight"].dtype == kept
+    assert average.averages["weight"].item() == pytest.approx(2 - 0.999**1000, rel=1e-3)
+    with average.in_place():
+        assert module.weight.dtype == dtype
+        assert module.weight.item() == pytest.approx(2 - 0.999**1000, rel=1e-2)
+    assert module.weight.item() == 2.0
 
 
 def test_draws_nothing():

@@ -4,9 +4,10 @@ import pytest
 
 from tsformer import Config, Field, Forecaster, TransformPlugin, register
 from tsformer.cli.environment import read_environment
-from tsformer.config import DEFAULT, FROM_DATA, resolve, trace
+from tsformer.config import FROM_DATA, resolve, trace
+from tsformer.config_layer import Layer, read_file, separate
+from tsformer.config_merge import DEFAULT
 from tsformer.errors import PluginError, UsageError
-from tsformer.layers import Layer, read_file, separate
 
 FLAGS = Layer({"model": {"name": "transformer"}, "data": {"name": "sine"}})
 FILE = Layer({"model": {"name": "transformer", "d_model": 32, "d_ff": 32}, "train": {"seed": 1}}, "run.toml")
@@ -71,7 +72,11 @@ def test_numbers_of_an_option_that_takes_several():
     [
         ("TSFORMER_OPT__MODEL__D_MODLE", "unknown option; did you mean 'd_model'"),
         ("TSFORMER_OPT__MODLE__D_MODEL", "unknown section; did you mean 'TSFORMER_OPT__MODEL'"),
-        ("TSFORMER_OPT__SEED", "unknown section"),
+        ("TSFORMER_OPT__SEED", "names no section; did you mean 'TSFORMER_OPT__TRAIN__SEED'?"),
+        ("tsformer_opt__batch_size", "did you mean 'TSFORMER_OPT__TRAIN__BATCH_SIZE'?"),
+        ("TSFORMER_OPT__HORIZON", "did you mean 'TSFORMER_OPT__WINDOW__HORIZON'?"),
+        ("TSFORMER_OPT__TRAIN__HORIZON", "unknown option; 'horizon' belongs to window"),
+        ("TSFORMER_OPT__PATH", "unknown section"),
         ("TSFORMER_OPT_MODEL__D_MODEL", "given as TSFORMER_OPT__MODEL__D_MODEL"),
         ("TSFORMER_OPTS__MODEL__D_MODEL", "given as TSFORMER_OPT__MODEL__D_MODEL"),
         ("TSFORMER__MODEL__D_MODEL", "given as TSFORMER_OPT__MODEL__D_MODEL"),
@@ -91,6 +96,44 @@ def test_none_is_ignored_in_silence(variable, said):
     (line,) = str(caught.value).splitlines()
     assert line.startswith(variable)
     assert said in line
+
+
+def test_an_unknown_section_is_not_likened_by_the_prefix_that_all_have():
+    with pytest.raises(UsageError) as caught:
+        settings({"TSFORMER_OPT__PATH": "x"})
+    assert "did you mean" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "items"),
+    [('[{"name": "asinh", "scale": 2}]', ['{"name": "asinh", "scale": 2}']), ('[1, null, "log"]', ["1", "null"])],
+)
+def test_transforms_are_named_by_words(text, items):
+    with pytest.raises(UsageError) as caught:
+        settings({"TSFORMER_OPT__TRANSFORM": text})
+    lines = str(caught.value).splitlines()
+    for line, item in zip(lines, items, strict=True):
+        assert line.startswith(f"TSFORMER_OPT__TRANSFORM: the name of a transform is a word, not {item};")
+
+
+def test_no_transform():
+    file = Layer({"transform": [{"name": "log"}]}, "run.toml")
+    assert settings({}, below=[file]).transforms != ()
+    assert settings({"TSFORMER_OPT__TRANSFORM": "none"}, below=[file]).transforms == ()
+    with pytest.raises(UsageError, match="TSFORMER_OPT__TRANSFORM: none goes without other transforms"):
+        settings({"TSFORMER_OPT__TRANSFORM": "none,log"})
+    with pytest.raises(UsageError, match="TSFORMER_OPT__TRANSFORM__NONE__K: the transform 'none' is not in use"):
+        settings({"TSFORMER_OPT__TRANSFORM": "none", "TSFORMER_OPT__TRANSFORM__NONE__K": "3"})
+
+
+def test_a_replaced_scaler_is_validated():
+    transform = Layer({"transform": ["minmax"]})
+    with pytest.raises(UsageError, match="TSFORMER_OPT__SCALE__LWO: unknown option"):
+        settings({"TSFORMER_OPT__SCALE__LWO": "3"}, above=[FLAGS, transform])
+    environment = {"TSFORMER_OPT__SCALE": "robust", "TSFORMER_OPT__SCALE__LOW": "10"}
+    assert settings(environment, above=[FLAGS, transform]).scale is None
+    with pytest.raises(UsageError, match=r"^TSFORMER_OPT__SCALE, TSFORMER_OPT__SCALE__LOW: no effect"):
+        settings(environment, below=[transform])
 
 
 @pytest.mark.parametrize("variable", ["TSFORMER_DEBUG", "TSFORMER_SERVER__PORT", "TRANSFORMER_OPT__X", "OPT__MODEL"])

@@ -215,3 +215,47 @@ def test_closed_forms_are_fitted_through_the_hook(air, own_registry):
 def test_errors(air, options, error, said):
     with pytest.raises(error, match=said):
         Forecaster(**options).fit(air)
+
+
+@pytest.mark.parametrize(("scale", "after"), [("standard", "standard"), ("none", "none")])
+def test_the_default_scaler_gives_way_to_one_among_the_transforms(air, tmp_path, scale, after):
+    forecaster = Forecaster("last_value", transforms="minmax", scale=scale).fit(air)
+    assert forecaster.fitted_.settings.scale is None
+    assert tsformer.load(forecaster.save(tmp_path / "run")).scale == after
+    with pytest.raises(UsageError, match="--scale: no effect"):
+        Forecaster("last_value", transforms="minmax", scale="robust").fit(air)
+
+
+def long(names, rows=40):
+    times = list(pd.date_range("2020-01-01", periods=rows)) * len(names)
+    ids = pd.Series([name for name in names for _ in range(rows)], dtype=object)
+    return pd.DataFrame({"unique_id": ids, "ds": times, "y": np.sin(np.arange(rows * len(names)))})
+
+
+def test_ids_that_are_no_plain_text(tmp_path):
+    """Tuples go on as they are; line ends do not break a message; what no file can hold is refused at once."""
+    table = long([("a", 1), ("b", 2, 3)])
+    forecaster = Forecaster("last_value", horizon=2, lookback=3).fit(table)
+    assert forecaster.predict()["unique_id"].unique().tolist() == [("a", 1), ("b", 2, 3)]
+    assert forecaster.predict(table)["unique_id"].unique().tolist() == [("a", 1), ("b", 2, 3)]
+    tsformer.load(forecaster.save(tmp_path / "run")).predict(table)
+
+    with pytest.raises(DataError) as caught:
+        Forecaster("last_value", horizon=2, lookback=30).fit(long(["a\nb", "c"]))
+    assert "\n" not in str(caught.value)
+    assert r"are too short: 'a\nb', c" in str(caught.value)
+
+    with pytest.raises(DataError, match=r"table has the series '\\ud800', which is no text that a file can hold"):
+        Forecaster("last_value").fit(long(["a", "\ud800"]))
+    with pytest.raises(DataError, match=r"table has the column 'y\\udfff', which is no text"):
+        Forecaster("last_value").fit(long(["a"]).rename(columns={"y": "y\udfff"}))
+
+
+@pytest.mark.parametrize("name", [("load", 1), 7], ids=str)
+def test_columns_whose_names_are_no_text(name):
+    table = long(["a"]).drop(columns="unique_id").rename(columns={"y": name})
+    forecaster = Forecaster("last_value", horizon=2, lookback=3, targets=[name]).fit(table)
+    assert forecaster.predict().columns.tolist() == ["ds", str(name)]
+    several = long(["a", "b"]).rename(columns={"unique_id": name})
+    forecaster = Forecaster("last_value", horizon=2, lookback=3, id_column=name).fit(several)
+    assert forecaster.predict(several)[str(name)].unique().tolist() == ["a", "b"]

@@ -3,8 +3,8 @@
 import pandas as pd
 import pytest
 
+from tsformer.data.clock import show
 from tsformer.data.frequency import check_steps, infer_frequency
-from tsformer.data.irregular import show
 from tsformer.errors import DataError
 
 

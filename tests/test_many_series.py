@@ -60,10 +60,31 @@ def test_each_series_has_its_own_next_dates(forecaster):
         assert rows["ds"].tolist() == list(pd.date_range(last, periods=4)[1:])
 
 
+def in_berlin(table):
+    """The same values on days of Berlin that all end on 2024-03-31, which has no 02:30; every other series is at 03:00.
+
+    The last row of all of them is at 03:00, but not all go on at it.
+    """
+    parts = []
+    for number, (_, rows) in enumerate(table.groupby("unique_id", sort=False)):
+        clock = pd.date_range(end=f"2024-03-31 {('02:30', '03:00')[number % 2]}", periods=len(rows))
+        parts.append(rows.assign(ds=clock.tz_localize("Europe/Berlin", nonexistent="shift_forward")))
+    return pd.concat(parts)
+
+
+@pytest.fixture(scope="module", params=["no transform", "log_return", "in Berlin"])
+def known(request):
+    """A forecaster, and rows of the series that it was fitted on and of another one."""
+    everything = pd.concat([TABLE, NEW])
+    everything = in_berlin(everything) if request.param == "in Berlin" else everything
+    transforms = ("log_return",) if request.param == "log_return" else ()
+    return fitted(everything[everything["unique_id"] != "new"], transforms=transforms), everything
+
+
 @settings(max_examples=15)
 @given(chosen=st.lists(st.sampled_from((*NAMES, "new")), min_size=1, unique=True), seed=st.integers(0, 99))
-def test_a_forecast_depends_neither_on_other_series_nor_on_order(forecaster, chosen, seed):
-    everything = pd.concat([TABLE, NEW])
+def test_a_forecast_depends_neither_on_other_series_nor_on_order(known, chosen, seed):
+    forecaster, everything = known
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         alone = pd.concat([forecaster.predict(everything[everything["unique_id"] == name]) for name in chosen])
@@ -72,6 +93,15 @@ def test_a_forecast_depends_neither_on_other_series_nor_on_order(forecaster, cho
     assert sorted(together["unique_id"].unique()) == sorted(chosen)
     alone, together = (table.sort_values(["unique_id", "ds"]).reset_index(drop=True) for table in (alone, together))
     pd.testing.assert_frame_equal(together, alone, rtol=1e-4)
+
+
+def test_series_that_end_alike_go_on_at_their_own_time_of_day():
+    table = in_berlin(TABLE[TABLE["unique_id"].isin(("b", "007"))])
+    made = fitted(table, model="last_value", model_options={}).predict()
+    assert {name: rows["ds"].dt.strftime("%d %H:%M").tolist() for name, rows in made.groupby("unique_id")} == {
+        "b": ["01 02:30", "02 02:30", "03 02:30"],
+        "007": ["01 03:00", "02 03:00", "03 03:00"],
+    }
 
 
 def test_series_keep_the_scale_of_their_training_rows(forecaster):

@@ -46,7 +46,8 @@ def by_hand(attention: MultiHeadAttention, query: Tensor, memory: Tensor, allowe
 @pytest.mark.parametrize("positions", ["sinusoidal", "learned", "relative", "rotary", "none"])
 @pytest.mark.parametrize(("module", "decoder"), [(transformer, "direct"), (tcn_transformer, "autoregressive")])
 def test_the_forecast_stays_and_nothing_else_does(module: object, decoder: str, positions: str) -> None:
-    network, batch = network_of(module, decoder=decoder, positions=positions), batch_of()
+    layers = {"decoder_layers": 1} if decoder == "autoregressive" else {}
+    network, batch = network_of(module, decoder=decoder, positions=positions, **layers), batch_of()
     with torch.inference_mode():
         expected = network(batch)
         with attention_maps(network) as maps:

@@ -7,13 +7,16 @@ import pytest
 import torch
 from torch import nn
 
-from tsformer import Config, Field, ModelPlugin, memory, preparation, register
+from tsformer import Config, Field, ModelPlugin, fitting, machine, memory, preparation, register
+from tsformer.building import build_module
 from tsformer.config import resolve
+from tsformer.config_layer import Layer
+from tsformer.data.split import Split
 from tsformer.dry_run import dry_run
 from tsformer.errors import PluginError, ResourceError
-from tsformer.fitting import build_module, fit
-from tsformer.layers import Layer
-from tsformer.memory import Memory, in_units
+from tsformer.fitting import fit
+from tsformer.machine import in_units
+from tsformer.memory import Memory
 from tsformer.nn.outputs import output_of
 
 
@@ -107,11 +110,30 @@ def test_random_state_and_result_are_those_without_a_dry_run(chosen):
     assert torch.equal(torch.get_rng_state(), before)
 
 
+def test_a_dry_run_builds_what_the_fit_builds(chosen, monkeypatch):
+    settings, panel = chosen(train={"max_steps": 1, "seed": 3})
+    split = Split(*(np.array([row]) for row in (60, 80, 95)))
+    built = []
+    real = fitting.try_out
+
+    def try_out(model, module, *rest):
+        built.append(module.first.weight.detach().clone())
+        real(model, module, *rest)
+
+    monkeypatch.setattr(fitting, "try_out", try_out)
+    for seed in (1, 2):
+        torch.manual_seed(seed)
+        made = dry_run(settings, panel, split)
+    result = fit(settings, panel, split=split)
+    assert torch.equal(built[0], built[1])
+    assert torch.equal(built[0], built[2])
+    assert made.to_json()["windows"]["test"] == result.test.overall["windows"] == 95 - 80 - 5 + 1
+
+
 @pytest.mark.parametrize("entry", [fit, dry_run])
 def test_an_absurd_size_is_refused_before_it_is_taken(chosen, entry, monkeypatch):
     built = []
     monkeypatch.setattr("tsformer.fitting.build_module", lambda *given: built.append(given))
-    monkeypatch.setattr("tsformer.dry_run.build_module", lambda *given: built.append(given))
     with pytest.raises(ResourceError) as caught:
         entry(*chosen(width=10**13))
     line = str(caught.value)
@@ -129,7 +151,7 @@ def test_a_model_that_needs_numbers_in_its_build_is_not_refused(chosen):
 def test_activations_that_do_not_fit_are_refused(chosen, monkeypatch):
     made = dry_run(*chosen(train={"batch_size": 1000}))
     made.require_memory()
-    monkeypatch.setattr(memory, "available", lambda device: made.memory.activations // 2)
+    monkeypatch.setattr(machine, "available", lambda device: made.memory.activations // 2)
     with pytest.raises(ResourceError, match=r"lower --train\.batch-size, --window\.horizon"):
         made.require_memory()
 
@@ -141,16 +163,16 @@ def test_a_model_that_fails_in_training_only_is_named(chosen, monkeypatch):
 
 
 def test_available_memory_is_that_of_the_machine():
-    assert 2**20 < memory.available(torch.device("cpu")) < 2**50
-    assert memory.resident() > 2**20
+    assert 2**20 < machine.available(torch.device("cpu")) < 2**50
+    assert machine.resident() > 2**20
 
 
 def test_a_containers_limit_counts(monkeypatch, tmp_path):
     for name, text in (("memory.max", "1000"), ("memory.current", "700"), ("memory.stat", "anon 1\ninactive_file 50")):
         (tmp_path / name).write_text(text)
-    assert memory.group_memory(tmp_path, tmp_path) == 350
+    assert machine.group_memory(tmp_path, tmp_path) == 350
     (tmp_path / "memory.max").write_text("max\n")
-    assert memory.group_memory(tmp_path, tmp_path) is None
+    assert machine.group_memory(tmp_path, tmp_path) is None
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """linear: against the formulas of the papers, written with numpy and pandas."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -42,7 +43,8 @@ def test_moving_average_is_that_of_pandas_with_the_ends_repeated(kernel):
 @pytest.mark.parametrize("individual", [False, True])
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_the_formula(variant, individual):
-    module, batch = linear(variant=variant, individual=individual, kernel=7), batch_of()
+    kernel = {"kernel": 7} if variant == "dlinear" else {}
+    module, batch = linear(variant=variant, individual=individual, **kernel), batch_of()
     weight, bias = module.weight.detach().numpy(), module.bias.detach().numpy()
     prediction = module(batch).detach().numpy()
     assert prediction.shape == (3, 4, 2, 1)
@@ -85,6 +87,19 @@ def test_it_starts_as_the_mean_of_the_lookback(variant):
     assert torch.allclose(module(batch)[..., 0], expected, atol=1e-5)
 
 
+@pytest.mark.parametrize("individual", [False, True])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_covariates_and_the_spread_do_not_start_as_that_mean(variant, individual):
+    problem = replace(PROBLEM, past_covariates=2, output="normal", outputs=2)
+    module, batch = Linear(LinearConfig(variant=variant, individual=individual), problem), batch_of(problem)
+    batch.past[..., 2:] += torch.linspace(0, 500, 30)[:, None]
+    mean, spread = module.output.parameters(module(batch))
+    expected = batch.past[..., :2].mean(1)[:, None].expand(-1, 4, -1)
+    assert torch.allclose(mean, expected, atol=1e-4)
+    scale = batch.past[..., :2].std(1, correction=0)[:, None] if variant == "rlinear" else torch.ones(3, 1, 2)
+    assert torch.allclose(spread, (math.log(2) * scale).expand(-1, 4, -1), rtol=1e-3)  # softplus(0)
+
+
 @pytest.mark.parametrize("variant", ["nlinear", "rlinear"])
 def test_a_shifted_window_gets_a_shifted_forecast(variant):
     module, batch = linear(variant=variant), batch_of()
@@ -103,6 +118,9 @@ def test_a_normal_distribution_scales_with_its_window():
 
 def test_what_it_refuses():
     with pytest.raises(ValidationError, match="24 is even"):
-        LinearConfig(kernel=24)
+        LinearConfig(variant="dlinear", kernel=24)
+    with pytest.raises(ValidationError, match="kernel 7 needs variant dlinear: rlinear has no moving average"):
+        LinearConfig(kernel=7)
+    assert LinearConfig(variant="nlinear", kernel=25).kernel == 25  # what a saved configuration holds
     with pytest.raises(PluginError, match="'linear' takes neither future nor static covariates"):
         linear(replace(PROBLEM, static_covariates=1))

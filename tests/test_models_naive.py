@@ -13,7 +13,9 @@ from tsformer_plugins.models.seasonal_naive import SeasonalNaive, SeasonalNaiveC
 
 import tsformer as api
 from tsformer import fitting
-from tsformer.config import Layer, resolve
+from tsformer.cli.console import cautions
+from tsformer.config import resolve
+from tsformer.config_layer import Layer
 from tsformer.data.windows import Batch
 from tsformer.errors import UsageError
 from tsformer.evaluation.baselines import BASELINES
@@ -80,7 +82,7 @@ def test_targets_are_told_apart_and_covariates_ignored(name):
 @pytest.mark.parametrize("name", NAIVE)
 def test_points_only(name):
     build, config = NAIVE[name]
-    with pytest.raises(UsageError, match=f"model '{name}' forecasts points only: use --train.output point"):
+    with pytest.raises(UsageError, match=f"model '{name}' forecasts points only: use output point"):
         build(config, Problem(lookback=6, horizon=3, targets=2, output="normal", outputs=2))
 
 
@@ -136,6 +138,26 @@ def test_a_run_without_weights_is_saved_loaded_and_goes_on_beyond_its_horizon(ma
     assert json.loads(line)["learning_rate"] is None
 
 
+SEASONS = np.tile(np.arange(7.0), 20)
+WALK = np.random.default_rng(3).normal(size=140).cumsum()
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "season", "better"),
+    [
+        ("last_value", SEASONS, 7, ["seasonal_naive"]),
+        ("seasonal_naive", WALK, 7, ["last_value"]),
+        ("drift", WALK, 1, ["last_value"]),  # not warned twice of the same forecast
+        ("last_value", WALK, 1, []),
+        ("seasonal_naive", WALK, 1, []),
+    ],
+)
+def test_a_warning_when_another_naive_forecast_is_better(make_panel, name, values, season, better):
+    result = fitting.fit(settings(name, horizon=5, lookback=14, season=season), make_panel([values]))
+    said = [line for line in cautions(result) if "does not beat" in line]
+    assert [line.split(" does not beat ")[1].split()[0] for line in said] == better
+
+
 def test_the_command_line(tsformer):
     words = ("fit", "--data", "csv", "--path", "air_passengers", "--model")
     for name in NAIVE:
@@ -143,7 +165,7 @@ def test_the_command_line(tsformer):
         assert code == 0, err
         document = json.loads(out)
         assert (document["steps"], document["parameters"]) == (0, 0)
-        assert ("does not beat" in err) == (name == "drift")
+        assert ("does not beat" in err) == (name != "seasonal_naive")
         code, out, err = tsformer("predict", document["run"], "--horizon", "30", "--output", "-")
         assert code == 0, err
         assert len(out.splitlines()) == 31
@@ -153,4 +175,4 @@ def test_the_command_line(tsformer):
     assert "season of 12 steps, but the lookback has 8: use --lookback 12 or more" in line
     code, _, err = tsformer(*words, "last_value", "--train.output", "normal")
     assert code == 2
-    assert "use --train.output point" in err
+    assert "use output point" in err

@@ -254,7 +254,8 @@ def test_covariates_that_it_does_not_take_are_refused(module, extra: dict[str, o
 @pytest.mark.parametrize("off", [{"tcn_layers": 0}, {"encoder_layers": 0}, {"tcn_layers": 0, "encoder_layers": 0}])
 @pytest.mark.parametrize("decoder", ["direct", "autoregressive"])
 def test_parts_can_be_left_out(off: dict[str, int], decoder: str) -> None:
-    network = tcn_transformer.plugin.build(configured(tcn_transformer.plugin.example, decoder=decoder, **off), PROBLEM)
+    config = tcn_transformer.plugin.config(d_model=16, stride=2, decoder=decoder, **off)
+    network = tcn_transformer.plugin.build(config, PROBLEM)
     network(batch_of()).sum().backward()
     assert all(p.grad is not None for p in network.parameters())
 

@@ -9,9 +9,9 @@ import torch
 from tsformer import fitting, registry
 from tsformer.cli.app import main
 from tsformer.config import resolve
+from tsformer.config_layer import Layer
 from tsformer.data.windows import Batch
 from tsformer.errors import UsageError
-from tsformer.layers import Layer
 from tsformer.nn.outputs import Normal, output_of
 from tsformer.plugin import Problem
 from tsformer.registry import Kind
@@ -60,7 +60,7 @@ def test_the_distribution_follows_the_window_s_own_scale(name):
 
 @pytest.mark.parametrize("name", sorted(POINTS_ONLY))
 def test_a_model_of_points_says_so(name):
-    with pytest.raises(UsageError, match=r"points only.*--train\.output point"):
+    with pytest.raises(UsageError, match=r"points only.*use output point"):
         built(name)
 
 
@@ -109,7 +109,7 @@ def run(capsys, *words):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (SAMPLES, "output point has none; choose --train.output normal or --model.feedback mean"),
+        (SAMPLES, "output point has none; choose output normal or feedback mean"),
         (["--model.feedback", "sample"], "feedback sample needs decoder autoregressive"),
         (["--train.output", "normal", "--train.loss", "huber"], "loss huber is for point forecasts"),
         (["--train.huber-delta", "0.5"], "huber_delta 0.5 needs loss huber"),

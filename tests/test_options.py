@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from tsformer_plugins.models import tcn_transformer, transformer
 
 import tsformer
+from tsformer import registry
 from tsformer.config import validate_options
 from tsformer.data.windows import Batch
 from tsformer.errors import UsageError
@@ -19,7 +20,8 @@ from tsformer.nn.decoders import AutoregressiveDecoder
 from tsformer.nn.options import TransformerOptions
 from tsformer.nn.positions import LearnedPositions, NoPositions, SinusoidalPositions
 from tsformer.plugin import Config, Field, ModelPlugin, Problem
-from tsformer.testing import check_model
+from tsformer.registry import Kind
+from tsformer.testing import check
 
 MODELS = pytest.mark.parametrize("module", [transformer, tcn_transformer])
 PROBLEM = Problem(lookback=20, horizon=5, targets=2)
@@ -44,6 +46,80 @@ def test_a_fault_is_one_line_with_the_name_of_the_option(module: object, options
     with pytest.raises(UsageError, match=said) as caught:
         validate_options(module.plugin.config, "model", options)
     assert "\n" not in str(caught.value)
+
+
+UNREAD = {
+    "transformer": [
+        (
+            {"sampling": "two_pass"},
+            ["sampling two_pass needs decoder autoregressive: decoder direct feeds nothing"],
+        ),
+        (
+            {"n_heads": 3, "feedback": "sample"},
+            ["feedback sample needs decoder", "n_heads 3 does not divide d_model"],
+        ),
+        (
+            {"encoder_layers": 0, "positions": "rotary"},
+            ["positions rotary needs encoder layers, and encoder_layers is"],
+        ),
+        ({"encoder_layers": 0, "positions": "relative", "decoder": "autoregressive"}, ["positions relative needs enc"]),
+    ],
+    "tcn_transformer": [
+        ({"decoder_layers": 3}, ["decoder_layers 3 needs decoder autoregressive: decoder direct is a linear head"]),
+        ({"tcn_layers": 0, "kernel": 5}, ["kernel 5 needs convolutions, and tcn_layers is 0"]),
+        (
+            {"encoder_layers": 0, "positions": "relative", "attention_dropout": 0.1, "d_ff": 8},
+            ["positions relative needs layers", "d_ff 8 needs layers", "attention_dropout 0.1 needs layers"],
+        ),
+        ({"encoder_layers": 0, "tcn_layers": 0, "dropout": 0.1}, ["dropout 0.1 needs layers"]),
+        (
+            {"encoder_layers": 0, "tcn_layers": 0, "positions": "rotary", "decoder": "autoregressive"},
+            ["positions rotary needs encoder layers"],
+        ),
+    ],
+    "lstm": [
+        (
+            {"n_heads": 2, "d_ff": 8, "decoder_layers": 1},
+            [f"{option} needs decoder autoregressive" for option in ("decoder_layers 1", "n_heads 2", "d_ff 8")],
+        ),
+        (
+            {"head": "last", "decoder": "autoregressive", "n_heads": 5},
+            ["head last needs decoder direct", "n_heads 5 does not divide d_model 64"],
+        ),
+    ],
+    "tcn": [({"sampling": "two_pass", "d_ff": 8}, ["sampling two_pass needs decoder", "d_ff 8 needs decoder"])],
+}
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "said"), [(model, *case) for model, cases in UNREAD.items() for case in cases]
+)
+def test_options_that_nothing_reads_are_refused_all_at_once(
+    model: str, options: dict[str, object], said: list[str]
+) -> None:
+    config = registry.get(Kind.MODEL, model).config
+    with pytest.raises(UsageError) as caught:
+        validate_options(config, "model", options)
+    line = str(caught.value)
+    assert line.startswith("--model: ")
+    assert "\n" not in line
+    faults = line.removeprefix("--model: ").split("; ")
+    assert len(faults) == len(said)
+    for fault, start in zip(faults, said, strict=True):
+        assert fault.startswith(start)
+
+
+@pytest.mark.parametrize("model", ["transformer", "tcn_transformer", "lstm", "tcn", "linear"])
+def test_what_is_at_its_default_is_never_refused(model: str) -> None:
+    config = registry.get(Kind.MODEL, model).config
+    for decoder in ("direct", "autoregressive") if "decoder" in config.model_fields else (None,):
+        options = config().model_dump() | ({"decoder": decoder} if decoder else {})
+        assert validate_options(config, "model", options).model_dump() == options
+
+
+def test_an_encoder_without_layers_may_have_convolutions() -> None:
+    options = {"encoder_layers": 0, "positions": "rotary", "decoder": "autoregressive"}  # which the decoder reads
+    assert validate_options(tcn_transformer.plugin.config, "model", options).positions == "rotary"
 
 
 def test_an_odd_head_is_fine_without_rotation() -> None:
@@ -113,7 +189,10 @@ def test_learned_tables_are_as_long_as_what_they_count() -> None:
     ("options", "remedy"),
     [
         ({"decoder": "autoregressive", "positions": "learned"}, "other positions than learned"),
-        ({"decoder": "direct", "positions": "learned"}, "other positions than learned"),
+        (
+            {"decoder": "direct", "positions": "learned"},
+            "--model.decoder autoregressive and other positions than learned, which goes on",
+        ),
         ({"decoder": "direct"}, "--model.decoder autoregressive"),
     ],
 )
@@ -162,4 +241,4 @@ def test_a_plugin_of_somebody_else_builds_on_them() -> None:
     assert isinstance(network.decoder, AutoregressiveDecoder)
     past = torch.randn(2, 20, 2)
     assert network(Batch(past, torch.ones_like(past, dtype=torch.bool))).shape == (2, 5, 2, 1)
-    assert check_model(ModelPlugin(config=Options, build=theirs, example=example)) == {}
+    assert check(ModelPlugin(config=Options, build=theirs, example=example)) == {}

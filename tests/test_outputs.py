@@ -1,6 +1,7 @@
 """Outputs: losses against torch's own, masks, and the way back to the target's scale."""
 
 import math
+from typing import get_args
 
 import pytest
 import torch
@@ -10,8 +11,10 @@ from torch import Tensor, distributions
 
 from tsformer.data.windows import Batch
 from tsformer.errors import PluginError, UsageError
+from tsformer.nn import outputs
 from tsformer.nn.outputs import SMALLEST_SCALE, Normal, Output, Point, log_cosh, output_of
 from tsformer.plugin import Problem
+from tsformer.settings import TrainConfig
 
 
 def log_cosh_in_float64(prediction: Tensor, future: Tensor) -> Tensor:
@@ -107,7 +110,7 @@ def test_point_and_rescale() -> None:
 
 
 def test_a_point_has_no_distribution() -> None:
-    assert not Point.random
+    assert not Point.probabilistic
     with pytest.raises(UsageError, match="no distribution to draw from"):
         Point().sample(torch.zeros(1, 2, 1, 1))
 
@@ -156,11 +159,40 @@ class TestNormal:
             assert loss.isfinite()
             assert gradient.isfinite().all()
         spread = Normal().parameters(rescaled)[1]
-        assert spread.item() >= SMALLEST_SCALE
+        assert spread.item() >= 0.999 * SMALLEST_SCALE
         if raw >= -5:
             assert spread.item() == pytest.approx(
                 scale * math.log1p(math.exp(raw)) if raw < 50 else scale * raw, rel=1e-3
             )
+
+    @pytest.mark.parametrize("scale", [3e-3, 1.0, 1e3])
+    def test_rescale_of_any_spread_is_exact_and_keeps_a_slope(self, scale: float) -> None:
+        raw = torch.linspace(-80, 80, 321, dtype=torch.float64)
+        spread = torch.where(raw < 0, raw.exp().log1p(), raw + (-raw).exp().log1p())  # softplus in float64
+        y = scale * spread
+        expected = torch.where(y < 1e-3, y.log() + y / 2, y + torch.log(-torch.expm1(-y)))
+        prediction = torch.stack([torch.zeros_like(raw), raw], -1).float()[None, None].requires_grad_()
+        ours = Normal().rescale(prediction, torch.full((1, 1, 1), scale), torch.zeros(1, 1, 1))[0, 0, :, 1]
+        torch.testing.assert_close(ours.double(), expected, atol=1e-5, rtol=1e-5)
+        (gradient,) = torch.autograd.grad(ours.sum(), prediction)
+        assert (gradient[0, 0, :, 1] > 0).all()
+
+    @pytest.mark.parametrize("scale", [3e-3, 1.0])
+    def test_a_window_that_was_confidently_wrong_widens_again(self, scale: float) -> None:
+        prediction = torch.tensor([[[[0.0, -14.0]]]], requires_grad=True)
+        batch, ones = Batch(future=torch.full((1, 1, 1), scale)), torch.ones(1, 1, 1)
+        optimizer = torch.optim.Adam([prediction], lr=0.1)
+        for step in range(500):
+            loss = Normal().loss(Normal().rescale(prediction, scale * ones, 0 * ones), batch)
+            optimizer.zero_grad()
+            loss.backward()
+            prediction.grad[..., 0] = 0.0  # the mean stays wrong
+            torch.nn.utils.clip_grad_norm_(prediction, 1.0)
+            torch.nn.utils.clip_grad_norm_(prediction, 1.0)
+            if step == 0:
+                assert prediction.grad[..., 1].item() < 0.0
+            optimizer.step()
+        assert F.softplus(prediction[..., 1]).item() == pytest.approx(1.0, rel=0.05)  # of an error of 1, the likeliest
 
     def test_samples_follow_the_distribution_and_carry_no_gradient(self) -> None:
         prediction = torch.tensor([1.5, -0.5]).expand(1, 4000, 1, 2).clone().requires_grad_()
@@ -182,3 +214,9 @@ def test_output_of_a_problem() -> None:
         output_of(Problem(output="tea leaves"))
     with pytest.raises(UsageError, match=r"unknown loss 'hinge'.*huber, log_cosh, mae, mse"):
         output_of(Problem(), "hinge")
+
+
+def test_every_output_can_be_chosen() -> None:
+    assert sorted(get_args(TrainConfig.model_fields["output"].annotation)) == sorted(outputs.OUTPUTS)
+    for name, build in outputs.OUTPUTS.items():
+        assert build("mse", 1.0).name == name

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from tsformer import fitting
-from tsformer.config import Layer, resolve
+from tsformer.config import resolve
+from tsformer.config_layer import Layer
 from tsformer.data.split import Split
 from tsformer.errors import UsageError
 from tsformer.preparation import prepare
@@ -69,8 +70,17 @@ def test_a_fit_is_scored_on_its_test_part(panel):
         ({"train": rows(50, 27)}, "series 's1' leaves no validation window: split.validation is 30, and 27 rows"),
         ({"validation": rows(61, 30)}, "series 's0' leaves no test window: split.lengths is 64"),
         ({"validation": rows(40, 30)}, "series 's0' leaves no validation window"),
+        ({"lengths": rows(81, 41)}, r"'s0' ends at row 81, but it has 80 rows \(2 of 2 series are too short: s0, s1\)"),
+        ({"train": rows(9, 9)}, r"'s0' leaves no training .* \(2 of 2 series are split like that: s0, s1\)$"),
     ],
 )
 def test_one_that_does_not_fit_is_refused(panel, change, said):
     with pytest.raises(UsageError, match=said):
         prepare(SETTINGS, panel, replace(SPLIT, **change))
+
+
+def test_a_single_series_needs_no_name(make_panel):
+    panel = make_panel([np.arange(80.0)])
+    prepare(SETTINGS, panel, Split(rows(50), rows(60), rows(80)))
+    with pytest.raises(UsageError, match=r"^the split of the series leaves no test window: .* need more$"):
+        prepare(SETTINGS, panel, Split(rows(50), rows(60), rows(60)))

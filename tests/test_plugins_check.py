@@ -1,6 +1,8 @@
 """`plugins list --check` and `plugins check`: what works, what does not, and why."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -83,8 +85,10 @@ def test_check_a_file(tsformer, double):
     assert code == 0, out
     lines = out.splitlines()
     assert lines[0] == "transform double (file double.py)"
-    assert all(line.startswith("  ok ") for line in lines[1:])
-    assert "double: 11 of 11 checks passed" in err
+    scaler = "  skip  scaler               does not apply: scaler is False"
+    assert all(line.startswith("  ok    ") or line == scaler for line in lines[1:])
+    assert scaler in lines
+    assert err.endswith("double: 10 checks passed, 1 skipped\n")
     assert "fitted" in err  # what a plugin prints is no data
     assert tsformer("plugins", "check", "double", "--plugin", "double.py")[0] == 0
 
@@ -96,6 +100,7 @@ def test_check_says_what_fails_and_why(tsformer, double):
     failed = next(line for line in out.splitlines() if line.startswith("  FAIL"))
     assert failed.split()[1] == "inverse"
     assert "random values: inverse(forward(x)) is off by" in failed
+    assert "double: 8 checks passed, 2 failed, 1 skipped" in err
     assert "Traceback" not in err
 
 
@@ -120,6 +125,58 @@ def test_an_error_within_a_library_is_told_with_the_place_that_called_it(tsforme
     )
     double("return 2 * values", "import torch; return torch.zeros(2, 2) @ torch.zeros(3)")
     assert "(double.py, line 16)" in tsformer("plugins", "check", "double.py")[1]
+
+
+def test_what_was_not_run_is_one_line(tsformer, double):
+    """And does not bury the one that says what is wrong."""
+    from tsformer.testing import TRANSFORM_CHECKS
+
+    double("return 2 * values", "return 2 * values[0][99]")
+    code, out, err = tsformer("plugins", "check", "double.py")
+    assert code == 5
+    _, first, rest = out.splitlines()
+    assert first.startswith("  FAIL  shapes")
+    assert rest.strip() == f"{len(TRANSFORM_CHECKS) - 1} more checks were not run, for they stand on the first"
+    assert err.splitlines()[-1] == f"double: 0 checks passed, 1 failed, {len(TRANSFORM_CHECKS) - 1} not run"
+
+
+@pytest.mark.parametrize(
+    ("flag", "whose"),
+    [
+        ("--quiet", "tsformer itself"),
+        ("--dry-run", "tsformer itself"),
+        ("--plugin", "tsformer itself"),
+        ("--lr", "training (option lr)"),
+        ("--path", "data csv (option path)"),
+        ("--own", ""),
+    ],
+)
+def test_a_short_flag_that_clashes_is_found(tsformer, flag, whose):
+    Path("taken.py").write_text(
+        tsformer.local_model.replace('flag="--width"', f'flag="{flag}"').replace(
+            "self.net = ", "self.net = 1 / 0; x = "
+        )
+    )
+    code, out, _ = tsformer("plugins", "check", "taken.py")
+    assert code == 5
+    (line,) = [line for line in out.splitlines() if line.split()[1] == "flags"]
+    if whose:
+        assert line.startswith("  FAIL")
+        assert f"the flag {flag} of model taken (option width) is that of {whose}" in line or (
+            f"the flag {flag} of {whose} is that of model taken (option width)" in line
+        )
+    else:
+        assert line.startswith("  ok")
+
+
+def test_a_plugin_that_raises_keyboardinterrupt_is_told(tsformer):
+    """In a process of its own, where the signal of Ctrl-C ends it before Python raises anything."""
+    Path("mine.py").write_text("raise KeyboardInterrupt")
+    command = [sys.executable, "-m", "tsformer", "plugins", "list", "--check", "--plugin", "mine.py"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 5, done.stderr
+    assert "transformer" in done.stdout
+    assert "plugin file 'mine.py' cannot be imported: KeyboardInterrupt" in tsformer.one_line(done.stderr)
 
 
 def test_check_of_a_plugin_that_exits(tsformer, double):
@@ -154,6 +211,36 @@ def test_a_name_of_two_kinds_checks_both(tsformer, double):
         "transform sine (file sine.py)",
     ]
     assert "data sine" not in tsformer("plugins", "check", "sine.py")[1]
+
+
+def test_the_names_of_checks_are_one_column(tsformer):
+    """Whatever the kind: what is said of each check begins in the same place."""
+    from tsformer.testing import TRANSFORM_CHECKS
+
+    longest = max(len(check.__name__.removeprefix("check_")) for check in TRANSFORM_CHECKS)
+    lines = tsformer("plugins", "check", "difference")[1].splitlines()[1:]
+    assert len(lines) == len(TRANSFORM_CHECKS)
+    assert {line[8 + longest : 10 + longest] for line in lines} == {"  "}
+    assert all(line[10 + longest] != " " for line in lines)
+
+
+@pytest.mark.parametrize("path", ["models/last_value.py", "transforms/log.py", "data/sine.py"])
+def test_check_a_file_that_has_the_name_of_a_built_in(tsformer, path):
+    """A copy that somebody changes, or the file in plugins/ itself."""
+    text = (Path(__file__).parent.parent / "plugins" / path).read_text()
+    file = Path(Path(path).name)
+    file.write_text(text)
+    code, out, err = tsformer("plugins", "check", file)
+    assert code == 0, out + err
+    assert out.splitlines()[0].endswith(f" {file.stem} (file {file.name})")
+    assert tsformer("plugins", "show", file.stem)[0] == 0  # the built-in is what it was
+
+
+def test_check_a_file_without_a_plugin(tsformer):
+    Path("notplug.py").write_text("plugin = 3")
+    code, _, err = tsformer("plugins", "check", "notplug.py")
+    assert code == 5
+    assert "'notplug' (file notplug.py) is no plugin but int" in tsformer.one_line(err)
 
 
 def test_check_a_model_file(tsformer):

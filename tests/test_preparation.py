@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from tsformer import preparation
-from tsformer.config import Layer, resolve
+from tsformer.config import resolve
+from tsformer.config_layer import Layer
 from tsformer.errors import DataError
 from tsformer.preparation import complete, origin_rows, prepare
 

@@ -2,12 +2,14 @@
 
 import json
 import os
+import re
+import signal
 import subprocess
 import sys
 
 import pytest
 
-from tsformer import Config, Field, ModelPlugin, register, registry
+from tsformer import Config, Field, ModelPlugin, entry_points, register, registry
 from tsformer.errors import PluginError
 from tsformer.registry import Kind
 
@@ -149,6 +151,7 @@ def test_a_file_loaded_again_replaces_itself(tmp_path):
         ("1 / 0", "ZeroDivisionError"),
         ("model = 1", "has no value named 'plugin'"),
         ("import sys\nsys.exit(3)", "SystemExit"),
+        ("plugin = 3", r"'broken' \(file broken.py\) is no plugin but int; a plugin is a ModelPlugin"),
     ],
 )
 def test_a_broken_file_breaks_only_itself(tmp_path, text, said):
@@ -162,6 +165,19 @@ def test_a_broken_file_breaks_only_itself(tmp_path, text, said):
     assert "\n" not in registry.broken()["broken"]
 
 
+def test_the_plugin_in_a_file_stays_unknown(tmp_path):
+    file = tmp_path / "transformer.py"
+    file.write_text(LOCAL)
+    entry = registry.in_file(file)
+    assert (entry.kind, entry.name, entry.origin) == (Kind.MODEL, "transformer", "file transformer.py")
+    assert isinstance(registry.plugin_of(entry), ModelPlugin)
+    assert registry.entries(Kind.MODEL)["transformer"].origin == "built-in"
+    file.write_text("1 / 0")
+    with pytest.raises(PluginError, match="ZeroDivisionError"):
+        registry.in_file(file)
+    assert registry.broken() == {}
+
+
 def test_missing_file():
     with pytest.raises(PluginError, match="no plugin file"):
         registry.load_file("nowhere.py")
@@ -172,6 +188,7 @@ def test_missing_file():
     [
         ("x: int = Field(1)", "description"),
         ("name: str = Field('a', description='d')", "'name'"),
+        ("a__b: int = Field(1, description='d')", "C.a__b: no option may have '__' in its name"),
         ("x: dict = Field({}, description='d')", "no type for an option"),
     ],
 )
@@ -199,11 +216,12 @@ def installed(tmp_path, monkeypatch):
         (info / "entry_points.txt").write_text(points.format(module=module))
         if str(site) not in sys.path:
             monkeypatch.syspath_prepend(site)
-        registry._scan.cache_clear()
+        entry_points.declared.cache_clear()
+        sys.modules.pop(module, None)
         return module
 
     yield install
-    registry._scan.cache_clear()
+    entry_points.declared.cache_clear()
 
 
 def models(name):
@@ -253,17 +271,98 @@ def test_a_package_seen_twice_is_no_clash(installed):
     [
         ("import nothing_of_that_name", r"model 'theirs' \(their-models 1.2\) cannot be imported: ModuleNotFoundError"),
         ("raise KeyboardInterrupt.__base__('odd')", "cannot be imported: BaseException: odd"),
-        ("model = 1", "has no attribute 'plugin'"),
+        ("model = 1", r"cannot be found: the entry point theirs = '\w+': .* has no attribute 'plugin'"),
+        ("from module_of_their_models import nobody", r"cannot be imported: ImportError.*\(module_of_their_models.py"),
+        ("import nobody.at_all", r"cannot be imported: ModuleNotFoundError.*\(module_of_their_models.py, line 1\)"),
         ("plugin = 1", "is no ModelPlugin but int"),
     ],
 )
 def test_an_installed_plugin_that_fails_breaks_only_itself(installed, text, said):
-    module = installed("their-models", "1.2", models("theirs"), text)
-    sys.modules.pop(module, None)
+    installed("their-models", "1.2", models("theirs"), text)
     assert "theirs" in registry.entries(Kind.MODEL)
     registry.get(Kind.MODEL, "transformer")
     with pytest.raises(PluginError, match=said):
         registry.get(Kind.MODEL, "theirs")
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("{module}:nobody", "'module_of_their_models:nobody': module .* has no attribute 'nobody'$"),
+        ("nowhere.at_all", r"'nowhere.at_all' names a module that is not there \(No module named 'nowhere'\)$"),
+        ("{module}.more", "'module_of_their_models.more' names a module that is not there"),
+        ("not a module", "'not a module' is neither a module nor module:value$"),
+    ],
+)
+def test_an_entry_point_whose_value_is_wrong_is_named_as_it_is_written(installed, value, said):
+    installed("their-models", "1.2", f"[tsformer.models]\ntheirs = {value}")
+    with pytest.raises(PluginError, match=rf"'theirs' \(their-models 1.2\) cannot be found: .*theirs = {said}"):
+        registry.get(Kind.MODEL, "theirs")
+
+
+ODD_NAMES = ["a/b", "", "-x", "--plugin", "../evil", "weird name!", ".", "a\\b", "a:b"]
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_a_name_that_is_no_plain_word_cannot_be_used(installed, name):
+    installed("their-models", "1.2", f"[tsformer.models]\n{name} = {{module}}\ngood-1.x_y = {{module}}")
+    said = re.escape(f"model '{name}' (their-models 1.2) cannot be used: its name is no plain word")
+    entry = registry.entries(Kind.MODEL)[name]
+    assert re.match(said, entry.fault)
+    with pytest.raises(PluginError, match=said):
+        registry.get(Kind.MODEL, name)
+    registry.get(Kind.MODEL, "good-1.x_y")
+    with pytest.raises(PluginError, match="no plain word"):
+        register(name, PLUGIN)
+
+
+def test_a_file_whose_name_is_no_plain_word(tmp_path):
+    file = tmp_path / "weird name!.py"
+    file.write_text(LOCAL)
+    registry.load_file(file)
+    with pytest.raises(PluginError, match=r"'weird name!' .* no plain word"):
+        registry.get(Kind.MODEL, "weird name!")
+
+
+def test_none_is_no_name_for_a_transform(installed, tmp_path):
+    text = (
+        "from tsformer import Config, TransformPlugin\nclass C(Config):\n    pass\n"
+        "plugin = TransformPlugin(config=C, build=lambda config: None, example=C())"
+    )
+    installed("their-transforms", "1.2", "[tsformer.transforms]\nnone = {module}", text)
+    with pytest.raises(PluginError, match="--transform none means no transform"):
+        registry.get(Kind.TRANSFORM, "none")
+    file = tmp_path / "none.py"
+    file.write_text(text)
+    registry.load_file(file)
+    assert "--transform none means no transform" in registry.broken()["none"]
+    register("none", PLUGIN)  # of models
+
+
+@pytest.fixture
+def ctrl_c_elsewhere():
+    """Ctrl-C ends the process at once, as on the command line."""
+    before = signal.signal(signal.SIGINT, lambda number, frame: os._exit(130))
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_a_plugin_that_raises_keyboardinterrupt_breaks_only_itself(installed, tmp_path, ctrl_c_elsewhere):
+    """Where Ctrl-C does not raise it, the plugin did."""
+    installed("their-models", "1.2", models("theirs"), "raise KeyboardInterrupt")
+    with pytest.raises(PluginError, match=r"cannot be imported: KeyboardInterrupt: +\(module_of"):
+        registry.get(Kind.MODEL, "theirs")
+    file = tmp_path / "mine.py"
+    file.write_text("raise KeyboardInterrupt")
+    with pytest.raises(PluginError, match="cannot be imported: KeyboardInterrupt"):
+        registry.in_file(file)
+
+
+def test_ctrl_c_during_an_import_is_ctrl_c(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text("import signal\nsignal.raise_signal(signal.SIGINT)")
+    with pytest.raises(KeyboardInterrupt):
+        registry.load_file(file)
 
 
 def test_the_place_of_an_error_is_in_the_package_not_in_what_it_calls(installed):
@@ -280,13 +379,37 @@ def test_a_package_whose_entry_points_cannot_be_read_breaks_only_itself(installe
     assert "entry points of the package 'their-models' cannot be read" in registry.broken()["their-models"]
 
 
-def test_a_package_that_has_lost_its_metadata_is_named(installed, tmp_path):
+@pytest.mark.parametrize("heading", ["[tsformer.models", "[tsformer.model]", "[tsformer.transform]"])
+def test_a_heading_that_is_misspelt_is_named(installed, heading):
+    """Its plugins would be missing in silence."""
+    installed("their-models", "1.2", f"{heading}\ntheirs = {{module}}")
+    assert f"cannot be read: {heading} is none of [tsformer.models]," in registry.broken()["their-models"]
+
+
+def test_entry_points_in_another_encoding_are_named(installed, tmp_path):
     installed("their-models", "1.2", models("theirs"))
-    (tmp_path / "site" / "their_models-1.2.dist-info" / "METADATA").unlink()
-    registry._scan.cache_clear()
+    info = tmp_path / "site" / "their_models-1.2.dist-info"
+    (info / "entry_points.txt").write_bytes("[tsformer.models]\nmodèle = x".encode("latin-1"))
+    entry_points.declared.cache_clear()
+    (line,) = registry.broken().values()
+    assert "their_models-1.2.dist-info' cannot be read: they are not UTF-8" in line
+    (info / "entry_points.txt").write_bytes("[somebody.else]\nmodèle = x".encode("latin-1"))
+    entry_points.declared.cache_clear()
+    assert registry.broken() == {}
+
+
+def test_packages_that_have_lost_their_metadata_are_told_apart(installed, tmp_path):
+    for number, name in enumerate(("their-models", "other-models")):
+        installed(name, "1.2", models(f"model_{number}"))
+        (tmp_path / "site" / f"{name.replace('-', '_')}-1.2.dist-info" / "METADATA").unlink()
+    entry_points.declared.cache_clear()
     assert "transformer" in registry.entries(Kind.MODEL)
-    origin = registry.entries(Kind.MODEL)["theirs"].origin if not registry.broken() else ""
-    assert "without a name" in origin or any("without a name" in line for line in registry.broken().values())
+    found = [registry.entries(Kind.MODEL).get(f"model_{number}") for number in range(2)]
+    said = [entry.origin for entry in found if entry] + list(registry.broken().values())
+    assert len(said) == 2
+    for name, line in zip(("their", "other"), sorted(said, key=lambda line: "other" in line), strict=True):
+        assert f"{name}_models-1.2.dist-info" in line
+        assert "None" not in line
 
 
 PYPROJECT = """

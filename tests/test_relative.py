@@ -1,12 +1,17 @@
 """Relative positions: T5's buckets by its published formula, and distances in real steps."""
 
 import math
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
-from tsformer.nn.relative import RelativeBias, bucket
+from tsformer.nn import attention, layers
+from tsformer.nn.layers import Decoder, Encoder, LayerSpec
+from tsformer.nn.relative import RelativeBias, bucket, buckets_between
 
 # From the formula by hand, with 32 buckets and a reach of 128: bounds lie at 8 * 16^(k/8) and 16 * 8^(k/16).
 BOTH_WAYS = {0: 0, -1: 1, -7: 7, -8: 8, -11: 8, -12: 9, -15: 9, -16: 10, -22: 10, -23: 11, -32: 12, -45: 12, -46: 13}
@@ -45,6 +50,54 @@ def test_buckets_by_the_published_formula(bidirectional: bool, buckets: int, rea
     assert bucket(distance, bidirectional, buckets, reach).tolist() == expected
 
 
+def test_buckets_need_no_float64() -> None:
+    with Dtypes() as seen:
+        bucket(torch.arange(-200, 200), True)
+        bucket(torch.arange(-200, 200), False)
+    assert torch.int64 in seen.dtypes
+    assert torch.float64 not in seen.dtypes  # which MPS has not
+
+
+class Dtypes(TorchDispatchMode):
+    """Notes the types of all tensors that come out of an operation."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dtypes: set[torch.dtype] = set()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        self.dtypes |= {part.dtype for part in tree_leaves(result) if isinstance(part, Tensor)}
+        return result
+
+
+@pytest.mark.parametrize("gap", [False, True])
+def test_a_stack_finds_its_buckets_once(monkeypatch: pytest.MonkeyPatch, gap: bool) -> None:
+    calls = []
+
+    def counted(*arguments: Any, **options: Any) -> Tensor:
+        calls.append(arguments)
+        return buckets_between(*arguments, **options)
+
+    for module in (layers, attention):
+        monkeypatch.setattr(module, "buckets_between", counted)
+    spec = LayerSpec(8, 2, 8, positions="relative")
+    encoder, decoder = Encoder(3, spec).eval(), Decoder(3, spec).eval()
+    x, mask = torch.randn(2, 7, 8), torch.cat([row("..xxxxx"), row("xx.x.xx" if gap else "xxxxxxx")])
+    together = encoder(x, mask)
+    assert len(calls) == 1
+    alone = torch.where(mask[..., None], x, 0.0)
+    for layer in encoder.layers:
+        alone = layer(alone, mask)  # each finds them for itself
+    torch.testing.assert_close(together[mask], encoder.norm(alone)[mask])
+    assert len(calls) == 4
+    caches = decoder.caches()
+    steps = torch.cat([decoder(x[:, step : step + 1], together, mask, caches=caches) for step in range(7)], 1)
+    assert len(calls) == 4 + 7
+    torch.testing.assert_close(steps, decoder(x, together, mask), atol=1e-5, rtol=1e-5)
+    assert len(calls) == 4 + 7 + 1
+
+
 @pytest.fixture(autouse=True)
 def _seed() -> None:
     torch.manual_seed(0)
@@ -53,7 +106,7 @@ def _seed() -> None:
 @pytest.mark.parametrize("causal", [False, True])
 def test_each_pair_gets_its_bucket(causal: bool) -> None:
     bias = RelativeBias(2)
-    found = bias(3, 40, causal)
+    found = bias(buckets_between(3, 40, causal))
     assert found.shape == (1, 2, 3, 40)
     for query in range(3):
         for key in range(40):
@@ -67,9 +120,9 @@ def row(text: str) -> Tensor:
 
 def test_padding_shifts_nothing_and_a_gap_is_no_step() -> None:
     bias = RelativeBias(2)
-    alone = bias(5, 5, False)
+    alone = bias(buckets_between(5, 5, False))
     mask = torch.cat([row("..xxxxx"), row("xx.x.xx"), row("xxxxx..")])
-    found = bias(7, 7, False, mask)
+    found = bias(buckets_between(7, 7, False, mask))
     assert len(found) == 3
     for index in range(3):
         real = mask[index].nonzero()[:, 0]
@@ -77,9 +130,5 @@ def test_padding_shifts_nothing_and_a_gap_is_no_step() -> None:
 
 
 def test_without_gaps_all_rows_share_one_bias() -> None:
-    assert RelativeBias(2)(7, 7, False, torch.cat([row("..xxxxx"), row("xxxxx.."), row(".......")])).shape == (
-        1,
-        2,
-        7,
-        7,
-    )
+    mask = torch.cat([row("..xxxxx"), row("xxxxx.."), row(".......")])
+    assert buckets_between(7, 7, False, mask).shape == (1, 7, 7)

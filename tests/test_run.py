@@ -10,9 +10,10 @@ import pytest
 import safetensors.torch
 import torch
 
-from tsformer import fitting, preparation, weights
+from tsformer import __version__, fitting, load, preparation, weights
 from tsformer import run as runs
-from tsformer.config import Layer, resolve
+from tsformer.config import resolve
+from tsformer.config_layer import Layer
 from tsformer.errors import PluginError, ResourceError, RunError, UsageError
 from tsformer.forecast import forecast
 
@@ -116,6 +117,12 @@ def test_a_broken_manifest_is_refused(folder, content):
         runs.load(folder)
 
 
+def test_a_manifest_without_a_status_is_refused(folder):
+    rewrite(folder, lambda config, manifest: manifest.pop("status"))
+    with pytest.raises(RunError, match="has no status"):
+        runs.load(folder)
+
+
 def rewrite(folder, change):
     """Change config.json so that its sha256 fits: what a newer or another version might have written."""
     config, manifest = (json.loads((folder / name).read_text()) for name in ("config.json", "manifest.json"))
@@ -127,9 +134,35 @@ def rewrite(folder, change):
 
 
 def test_a_newer_format_is_refused(folder):
-    rewrite(folder, lambda config, manifest: manifest.update(min_reader=2, written_by="tsformer 9.9"))
+    rewrite(folder, lambda config, manifest: manifest.update(min_reader=99, written_by="tsformer 9.9"))
     with pytest.raises(RunError, match=r"needs a newer tsformer \(it was written by 'tsformer 9.9'"):
         runs.load(folder)
+
+
+def test_an_older_format_is_refused_and_its_options_go_on(tsformer, in_tmp):
+    tsformer.fit_air("--out", "old run")
+    old = in_tmp / "old run"
+    weights_of = safetensors.torch.load((old / "model.safetensors").read_bytes())
+    renamed = safetensors.torch.save({name.replace("inner", "0"): tensor for name, tensor in weights_of.items()})
+    (old / "model.safetensors").write_bytes(renamed)
+
+    def change(config, manifest):
+        config["format"] = manifest["format"] = manifest["min_reader"] = 1
+        manifest["files"]["model.safetensors"] = runs._fingerprint(renamed)
+
+    rewrite(old, change)
+    code, _, err = tsformer("predict", "old run")
+    assert code == RunError.exit_code
+    assert tsformer.one_line(err).endswith(
+        f"'old run' is from an older version (it was written by 'tsformer {__version__}', format 1; this one reads "
+        "format 2): "
+        "fit again with its options, tsformer fit --config 'old run'"
+    )
+    code, out, err = tsformer("fit", "--config", "old run", "--out", "new")
+    assert (code, out.strip()) == (0, "new"), err
+    kept = [json.loads((folder / "config.json").read_text())["settings"] for folder in (old, in_tmp / "new")]
+    assert kept[0] == kept[1]
+    runs.load(in_tmp / "new")
 
 
 def test_a_plugin_that_is_not_here_is_named(folder):
@@ -140,6 +173,27 @@ def test_a_plugin_that_is_not_here_is_named(folder):
     rewrite(folder, change)
     with pytest.raises(PluginError, match=r"unknown model 'my_model'.*file my_model.py.*--plugin"):
         runs.load(folder)
+
+
+def test_a_plugin_of_the_same_name_from_elsewhere_is_noted(tsformer, in_tmp):
+    (in_tmp / "pool.py").write_text(tsformer.local_model)
+    words = ("--plugin", "pool.py", "--model", "pool", "--data", "sine", "--max-steps", "1", "--horizon", "3")
+    code, _, err = tsformer("fit", *words, "--out", "run")
+    assert code == 0, err
+    code, _, err = tsformer("predict", "run", "--plugin", "pool.py")
+    assert code == 0, err
+    assert "note:" not in err
+    assert not runs.other_plugins(in_tmp / "run", runs.load(in_tmp / "run")[0])
+    rewrite(in_tmp / "run", lambda config, manifest: config["origins"].update({"model:pool": "my-plugins 1.0"}))
+    code, _, err = tsformer("predict", "run", "--plugin", "pool.py")
+    line = (
+        "the run was made with the 'model pool' of my-plugins 1.0, and now there is that of file pool.py; "
+        "its forecasts may differ"
+    )
+    assert code == 0
+    assert f"note: {line}" in err.splitlines()
+    with pytest.warns(UserWarning, match=f"^{line}$"):
+        load(in_tmp / "run")
 
 
 @pytest.mark.parametrize("part", ["settings", "problem", "schema"])
@@ -185,6 +239,11 @@ def test_a_place_that_cannot_be_written_to(made, tmp_path):
         ("problem", "past_covariates", 10**30),
         ("schema", "targets", [3]),
         ("schema", "frequency", [1]),
+        ("schema", "frequency", "XX"),
+        ("schema", "frequency", -1.0),
+        ("schema", "time_format", "%Q"),
+        ("schema", "time_format", "%m"),
+        ("schema", "zone", "Mars/X"),
         ("settings", "model", {"name": "tcn_transformer", "d_model": 10**9}),
     ],
 )
@@ -194,7 +253,7 @@ def test_values_of_the_wrong_kind_are_refused(folder, part, name, value):
         runs.load(folder)
 
 
-@pytest.mark.parametrize("state", ["x", [], {}, [{}], [[], []], None])
+@pytest.mark.parametrize("state", ["x", [], {}, [{"mean": [np.nan], "scale": [1.0]}], [{}], [[], []], None])
 def test_states_of_the_wrong_kind_are_refused(folder, state):
     content = json.dumps({"": state}).encode()
     (folder / "transforms.json").write_bytes(content)

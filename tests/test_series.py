@@ -9,10 +9,12 @@ import pytest
 from tsformer.data.frames import (
     forecast_frame,
     panel_from_frame,
+    panel_with_schema,
     read_table,
 )
 from tsformer.data.panel import Schema
 from tsformer.errors import DataError
+from tsformer.preparation import read
 
 DAYS = [f"2024-01-0{i}" for i in range(1, 8)]
 
@@ -106,3 +108,43 @@ def test_a_series_in_each_row_is_no_long_table():
         panel_from_frame(frame, id="name")
     turned = frame.melt("name").dropna()
     assert panel_from_frame(turned, id="name").lengths.tolist() == [2, 2, 1]
+
+
+BERLIN = pd.date_range("2024-03-20", "2024-04-10", tz="Europe/Berlin")
+ODD = {  # all of one length: what has its size may take the place in memory of what was looked at before
+    "gap": (
+        pd.date_range("2024-03-20", periods=23, tz="Europe/Berlin").delete(5),
+        r"series 'z': 1 step\(s\) of D missing in 1 gap",
+    ),
+    "other frequency": (
+        pd.date_range("2024-03-20", periods=22, freq="2D", tz="Europe/Berlin"),
+        r"series 'z': frequency is 2D, .* D: one frequency is needed",
+    ),
+    "hours": (pd.date_range("2024-03-20", periods=22, freq="h", tz="Europe/Berlin"), "series 'z': frequency is h"),
+}
+
+
+def in_berlin(odd):
+    """Twelve series alike, daily across the change to summer time, and a last one with times of its own."""
+    parts = dict.fromkeys("abcdefghijkl", BERLIN) | {"z": odd}
+    return pd.concat([pd.DataFrame({"shop": name, "date": times, "y": 1.0}) for name, times in parts.items()])
+
+
+@pytest.mark.parametrize(("odd", "said"), ODD.values(), ids=ODD)
+def test_every_series_with_a_zone_is_looked_at(odd, said):
+    schema = panel_from_frame(in_berlin(BERLIN), id="shop").schema
+    assert (schema.frequency, schema.zone) == ("D", "Europe/Berlin")
+    with pytest.raises(DataError, match=said):
+        panel_from_frame(in_berlin(odd), id="shop")
+    with pytest.raises(DataError, match=said):
+        panel_with_schema(in_berlin(odd), schema)
+
+
+@pytest.mark.parametrize("offset", ["Z", "+05:30"])
+def test_every_series_of_a_file_with_an_offset_is_looked_at(offset, tmp_path):
+    days = [f"2024-01-{day:02} 03:00{offset}" for day in range(1, 21)]
+    kept = dict.fromkeys("abcdefghijkl", days[:-1]) | {"z": days[:7] + days[8:]}
+    rows = "".join(f"{name},{day},1\n" for name, times in kept.items() for day in times)
+    (tmp_path / "table.csv").write_text("shop,date,y\n" + rows)
+    with pytest.raises(DataError, match=r"series 'z': 1 step\(s\) of D missing in 1 gap"):
+        read("csv", path=str(tmp_path / "table.csv"), id="shop")

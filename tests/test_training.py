@@ -7,8 +7,11 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
+from tsformer.config import validate_options
 from tsformer.data.windows import cut_windows
+from tsformer.errors import UsageError
 from tsformer.nn.outputs import Point
 from tsformer.settings import TrainConfig
 from tsformer.training.loop import evaluate, predict, train
@@ -70,7 +73,8 @@ def test_it_learns_and_records_each_evaluation():
 @pytest.mark.parametrize("schedule", ["linear", "exponential", "inverse_sigmoid"])
 def test_validation_is_free_running_and_training_is_fed_as_scheduled(schedule):
     module = Linear()
-    run(module, max_steps=20, truth_start=1.0, truth_end=0.0, truth_schedule=schedule, truth_decay=4.0)
+    decay = {} if schedule == "linear" else {"truth_decay": 4.0}
+    run(module, max_steps=20, truth_start=1.0, truth_end=0.0, truth_schedule=schedule, **decay)
     fed = [fed for training, fed in module.called if training]
     assert fed == [truth(schedule, step, 20, 1.0, 0.0, 4.0) for step in range(20)]
     assert {fed for training, fed in module.called if not training} == {0.0}
@@ -201,6 +205,47 @@ def test_each_step_takes_its_rate_and_a_clipped_gradient(monkeypatch, schedule):
     assert max(norm for _, norm in taken) > 0.05
 
 
+@pytest.mark.parametrize(("warmup", "steps", "first"), [(None, 40, 4), (None, 2000, 50), (7, 40, 7), (80, 40, 80)])
+def test_a_warm_up_is_as_long_as_asked_for(warmup, steps, first):
+    rates = []
+    options = {"lr_schedule": "constant", "lr": 1.0, "max_steps": steps, "interrupted": lambda: len(rates) >= 3}
+    run(Linear(), warmup=warmup, on_step=lambda progress: rates.append(progress.learning_rate), **options)
+    assert rates == pytest.approx([1 / first, 2 / first, 3 / first])
+
+
+class Reads(TorchFunctionMode):
+    """Counts how often a number is read from a tensor, for which a device must finish all it has to do."""
+
+    READING = (torch.Tensor.item, torch.Tensor.tolist, torch.Tensor.__float__, torch.Tensor.__int__)
+
+    def __init__(self):
+        super().__init__()
+        self.times = 0
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        self.times += func in self.READING
+        return func(*args, **(kwargs or {}))
+
+
+def test_numbers_are_read_from_the_device_once_a_step_and_not_for_each_batch():
+    with Reads() as reads:
+        float(torch.ones(()))
+    assert reads.times >= 1
+    found = []
+    for steps in (5, 25):
+        with Reads() as reads:
+            run(Linear(), max_steps=steps, eval_every=1000)
+        found.append(reads.times)
+    assert found[1] - found[0] == 20
+    module, data = Linear(), windows(60)
+    found = []
+    for size in (1, 1000):
+        with Reads() as reads:
+            evaluate(module, data, Point(), CPU, size)
+        found.append(reads.times)
+    assert found[0] == found[1] <= 2
+
+
 def test_weight_decay_shrinks_weights():
     free, decayed = Linear(), Linear()
     decayed.load_state_dict(free.state_dict())
@@ -296,7 +341,7 @@ def seeded_linear():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"output": "normal", "loss": "mae"}, "loss mae is for point forecasts; leave it out with output normal"),
+        ({"output": "normal", "loss": "mae"}, "loss mae is for point forecasts, leave it out with output normal"),
         ({"huber_delta": 0.5}, "huber_delta 0.5 needs loss huber, not mse"),
         ({"truth_schedule": "constant", "truth_end": 0.5}, "stays at truth_start 1 and never reaches truth_end 0.5"),
         ({"ema": 1.0}, "less than 1"),
@@ -306,6 +351,38 @@ def seeded_linear():
 def test_options_that_do_not_fit_together_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         TrainConfig(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "unread"),
+    [
+        ({"truth_schedule": "exponential"}, "truth_schedule exponential needs another truth_end than truth_start 1"),
+        (
+            {"truth_decay": 5.0, "truth_end": 0.0},
+            "truth_decay 5 needs truth_schedule exponential or .*, not linear",
+        ),
+        ({"truth_schedule": "constant", "truth_start": 0.5, "truth_decay": 5.0}, "truth_decay 5 needs truth_schedule"),
+    ],
+)
+def test_what_nothing_reads_is_refused(options, unread):
+    with pytest.raises(ValueError, match=unread):
+        TrainConfig(**options)
+
+
+def test_all_faults_are_said_at_once():
+    with pytest.raises(UsageError) as caught:
+        validate_options(
+            TrainConfig,
+            "train",
+            {"output": "normal", "loss": "mae", "huber_delta": 0.5, "truth_schedule": "constant", "truth_end": 0.5},
+        )
+    line = str(caught.value)
+    assert "\n" not in line
+    assert [fault.split()[0] for fault in line.removeprefix("--train: ").split("; ")] == [
+        "loss",
+        "huber_delta",
+        "truth_schedule",
+    ]
 
 
 @pytest.mark.parametrize(

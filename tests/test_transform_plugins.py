@@ -11,9 +11,10 @@ from sklearn.preprocessing import MinMaxScaler, PowerTransformer, RobustScaler, 
 
 import tsformer
 from tsformer import Forecaster, registry
-from tsformer.config import Layer, resolve
+from tsformer.config import resolve
+from tsformer.config_layer import Layer
 from tsformer.data.panel import Panel, Schema
-from tsformer.data.transforms import Chain, Step
+from tsformer.data.transforms import Chain, Link
 from tsformer.errors import DataError, InvalidValuesError, UsageError
 from tsformer.preparation import build_chain, prepare
 from tsformer.registry import Kind
@@ -40,7 +41,7 @@ OTHERS = [name for name in NAMES if name not in NEEDS_POSITIVE]
 
 
 def chain_of(*names, columns=1):
-    return Chain([Step(name, built(name), (0, columns)) for name in names])
+    return Chain([Link(name, built(name), (0, columns)) for name in names])
 
 
 def panel_of(series, targets):

@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 from sklearn.preprocessing import StandardScaler
 
 from tsformer import registry
-from tsformer.data.transforms import Chain, Step
+from tsformer.data.transforms import Chain, Link
 from tsformer.errors import DataError
 from tsformer.registry import Kind
 
@@ -18,11 +18,11 @@ NAMES = list(registry.entries(Kind.TRANSFORM))
 
 
 def chain_of(*names, columns=1):
-    steps = []
+    links = []
     for name in names:
         plugin = registry.get(Kind.TRANSFORM, name)
-        steps.append(Step(name, plugin.build(plugin.example), (0, columns)))
-    return Chain(steps)
+        links.append(Link(name, plugin.build(plugin.example), (0, columns)))
+    return Chain(links)
 
 
 def round_trip(chain, panel, horizon):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tsformer.preparation import read as read
     from tsformer.registry import register as register
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "Batch": "tsformer.data.windows",

@@ -7,12 +7,13 @@ from typing import Any
 
 import torch
 
-from tsformer import memory
+from tsformer import machine, memory
 from tsformer.data.panel import Panel
-from tsformer.fitting import build_module, device_of, try_out
+from tsformer.data.split import Split
+from tsformer.fitting import make_ready, seeded
 from tsformer.memory import Memory
-from tsformer.nn.outputs import output_of
-from tsformer.preparation import Prepared, complete, prepare
+from tsformer.parameters import by_gradients, parameters_of
+from tsformer.preparation import Prepared
 from tsformer.settings import Settings
 
 
@@ -74,35 +75,33 @@ class DryRun:
         }
 
 
-def dry_run(settings: Settings, panel: Panel) -> DryRun:
+def dry_run(settings: Settings, panel: Panel, split: Split | None = None) -> DryRun:
     """Prepare a fit, build its model, try it on a few windows, and say what it would take.
 
     The caller's random state is left as it was.
+
+    Args:
+        split: as in `fitting.fit`.
 
     Raises:
         DataError, PluginError, UsageError: what a fit would say before its first step.
         ResourceError: the device is not there, or its memory cannot hold the model.
     """
-    settings = complete(settings, panel)
-    device = device_of(settings.train.device)
-    prepared = prepare(settings, panel)
-    output = output_of(prepared.problem, settings.train.loss, settings.train.huber_delta)
-    memory.require(settings, prepared, device)
-    process = max(0, memory.resident() - memory.data_bytes(prepared)) + memory.LIBRARIES
+    process = max(0, machine.resident() - memory.held_by(panel)) + memory.LIBRARIES
+    ready = make_ready(settings, panel, split)
+    settings, module, prepared = ready.fitted.settings, ready.fitted.module, ready.prepared
     train, windows = settings.train, len(prepared.train)
-    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
-        module = build_module(settings.model, prepared.problem).to(device)
-        try_out(settings.model, module, prepared.train, prepared.problem)
-        trained = settings.model.plugin.fit is None and any(p.requires_grad for p in module.parameters())
-        kept = memory.activations(settings, prepared, module, output) if trained else 0
+    trained = by_gradients(settings.model.plugin, module)
+    with seeded(ready.draws):
+        kept = memory.activations(settings, prepared, module, ready.output) if trained else 0
     return DryRun(
         settings=settings,
         prepared=prepared,
-        parameters=memory.parameters_of(module),
+        parameters=parameters_of(module),
         steps=train.steps_for(windows) if trained else 0,
         batch_size=train.batch_for(windows),
-        device=device,
+        device=ready.device,
         memory=memory.estimate(settings, prepared, module, kept),
         process=process,
-        available=memory.available(device),
+        available=machine.available(ready.device),
     )

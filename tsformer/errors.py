@@ -5,16 +5,34 @@ A message says what is wrong, where, and what to do, in one line; the command li
 
 import difflib
 import os
+import re
+import signal
 import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tsformer.folder import same_folder
+
 
 class TsformerError(Exception):
-    """Base of every error that is meant for the user."""
+    """Base of every error that is meant for the user.
+
+    Args:
+        faults: what is wrong, usually one; as text, each is one line, whatever the names in it hold.
+    """
 
     exit_code = 1
+
+    def __init__(self, *faults: object) -> None:
+        super().__init__(*faults)
+
+    def __str__(self) -> str:
+        return "\n".join(in_one_line(str(fault)) for fault in self.args)
+
+    def sentence(self) -> str:
+        """All faults in one line, for a message around them."""
+        return "; ".join(str(self).split("\n"))
 
 
 class UsageError(TsformerError):
@@ -67,6 +85,14 @@ class InvalidValuesError(ValueError):
         self.bad, self.what, self.remedy = bad, what, remedy
 
 
+def in_one_line(text: str) -> str:
+    """The text with its line ends and other control characters escaped."""
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """The hint "; did you mean 'x'?" for a mistyped name, or nothing."""
     found = difflib.get_close_matches(name, list(known), n=1)
@@ -101,9 +127,16 @@ def out_of_memory(error: BaseException) -> bool:
     return names or (isinstance(error, RuntimeError) and "can't allocate memory" in str(error))
 
 
+def from_keyboard(error: BaseException) -> bool:
+    """Whether somebody pressed Ctrl-C; where that is handled otherwise, as on the command line, some code raised it."""
+    return isinstance(error, KeyboardInterrupt) and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
 @contextmanager
 def at_fault(plugin: object, doing: str) -> Iterator[None]:
     """Within this, what goes wrong is the plugin's fault and said so, with the place in its file.
+
+    A folder that it changes to is left again.
 
     Errors that are meant for the user pass, and so does what a transform says of values outside its domain.
 
@@ -112,13 +145,14 @@ def at_fault(plugin: object, doing: str) -> Iterator[None]:
         doing: what it was asked to do.
 
     Raises:
-        PluginError: for any other exception, and for `sys.exit`.
+        PluginError: for any other exception, `sys.exit` included; only Ctrl-C passes.
     """
     try:
-        yield
+        with same_folder():
+            yield
     except (TsformerError, InvalidValuesError):
         raise
-    except (Exception, SystemExit) as error:
-        if out_of_memory(error):
+    except BaseException as error:  # sys.exit, and what extensions derive from BaseException, such as a Rust panic
+        if out_of_memory(error) or from_keyboard(error):
             raise
         raise PluginError(f"{plugin} fails in {doing}: {in_words(error)}") from error

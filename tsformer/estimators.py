@@ -15,11 +15,11 @@ from sklearn.exceptions import NotFittedError
 from tsformer import fitting, preparation
 from tsformer import run as runs
 from tsformer.config import resolve
+from tsformer.config_layer import SCALE, Layer
 from tsformer.data.frames import panel_from_frame, panel_with_schema
 from tsformer.data.panel import Panel
 from tsformer.errors import UsageError
 from tsformer.forecast import forecast
-from tsformer.layers import Layer
 from tsformer.settings import Settings
 from tsformer.training.loop import History
 
@@ -89,6 +89,9 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
 
         Raises:
             DataError, UsageError, PluginError, DivergedError: what is wrong, in one line.
+
+        Warns:
+            UserWarning: a naive forecast is as good, or MASE is undefined.
         """
         settings = self._settings()
         panel = data if isinstance(data, Panel) else self._panel(data)
@@ -97,6 +100,8 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         self.history_: History | None = result.history
         self._rows: Panel | None = panel
         self._ids = _ids(data, panel)
+        for line in result.cautions():
+            warnings.warn(line, stacklevel=2)
         if result.history.error is not None:
             raise result.history.error  # with the best weights so far in place
         return self
@@ -166,7 +171,10 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         return {
             "model": {**model, "name": self.model},
             "transform": [{"name": item} if isinstance(item, str) else dict(item) for item in transforms],
-            "scale": {"name": self.scale} if isinstance(self.scale, str) else dict(self.scale),
+            # the default is not said: beside a scaler among the transforms, a scaler that somebody named is a fault
+            "scale": {"name": None if self.scale == SCALE else self.scale}
+            if isinstance(self.scale, str)
+            else dict(self.scale),
             "window": {"lookback": self.lookback, "horizon": self.horizon, "season": self.season},
             "train": {**train, "seed": self.seed, "device": self.device},
         }
@@ -175,20 +183,20 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         if not isinstance(data, pd.DataFrame):
             raise UsageError(f"fit takes a pandas DataFrame or what tsformer.read returns, not {type(data).__name__}")
         targets = self.targets if self.targets is not None else (("y",) if "y" in data.columns else None)
-        targets = (targets,) if isinstance(targets, str) else targets
+        targets = (targets,) if isinstance(targets, str) else targets  # columns of any name are called by their text
         if targets is not None and not isinstance(targets, Sequence):
             raise UsageError(f"targets are names of columns, not {targets!r}")
         return panel_from_frame(
             data,
             id=self._present(data, self.id_column, "unique_id"),
             time=self._present(data, self.time_column, "ds"),
-            targets=targets,
+            targets=targets and tuple(str(name) for name in targets),
         )
 
     @staticmethod
     def _present(data: pd.DataFrame, name: str, usual: str) -> str | None:
         """The usual name may be absent; one that the user chose must be there (and reading says so if not)."""
-        return name if name in data.columns or name != usual else None
+        return str(name) if name in data.columns or name != usual else None
 
     def _set(self, fitted: fitting.Fitted, summary: Mapping[str, Any]) -> None:
         self.fitted_ = fitted
@@ -206,8 +214,14 @@ def load(path: str | Path = "latest") -> Forecaster:
     Raises:
         RunError: missing, incomplete or damaged.
         PluginError: it was made with a plugin that is not here; `register` it first.
+
+    Warns:
+        UserWarning: a plugin of the same name comes from elsewhere than the one that it was made with.
     """
-    fitted, summary = runs.load(runs.find(str(path)))
+    folder = runs.find(str(path))
+    fitted, summary = runs.load(folder)
+    for note in runs.other_plugins(folder, fitted):
+        warnings.warn(note, stacklevel=2)
     settings, schema = fitted.settings, fitted.schema
     forecaster = Forecaster(
         settings.model.name,
@@ -217,7 +231,7 @@ def load(path: str | Path = "latest") -> Forecaster:
         model_options=settings.model.config.model_dump(),
         train_options=settings.train.model_dump(exclude={"seed", "device"}),
         transforms=[_short(chosen.to_json()) for chosen in settings.transforms],
-        scale=_short(settings.scale.to_json()) if settings.scale else "none",
+        scale=_short(settings.to_json().get("scale", {"name": SCALE})),
         id_column=schema.id or "unique_id",
         time_column=schema.time or "ds",
         targets=schema.targets,
@@ -234,7 +248,7 @@ def _ids(data: pd.DataFrame | Panel, panel: Panel) -> pd.Series | None:
     """The ids of a table in their own type, by their text; None when there are none."""
     if not isinstance(data, pd.DataFrame) or panel.schema.id is None:
         return None
-    ids = data[panel.schema.id].drop_duplicates()
+    ids = data.set_axis([str(name) for name in data.columns], axis=1)[panel.schema.id].drop_duplicates()
     ids = ids.set_axis([str(name) for name in ids])
     return ids[~ids.index.duplicated()]
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
-import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,18 +12,20 @@ import numpy as np
 import torch
 from torch import nn
 
-from tsformer import memory, weights
+from tsformer import memory
+from tsformer.building import build_module, check_kept, device_of, try_out
 from tsformer.data.panel import Panel, Schema
 from tsformer.data.split import Split
 from tsformer.data.transforms import Chain
-from tsformer.data.windows import Windows
-from tsformer.errors import DivergedError, PluginError, ResourceError, UsageError
+from tsformer.errors import DivergedError
 from tsformer.evaluation.baselines import BASELINES
+from tsformer.evaluation.cautions import not_beaten, without_mase
 from tsformer.evaluation.metrics import Errors, Score, seasonal_scale
 from tsformer.nn.outputs import Output, output_of
+from tsformer.parameters import by_gradients, parameters_of
 from tsformer.plugin import Problem
 from tsformer.preparation import Prepared, complete, origin_rows, prepare
-from tsformer.settings import DEVICES, Chosen, Settings
+from tsformer.settings import Settings
 from tsformer.training.loop import History, Progress, evaluate, predict, train
 
 SCORED_AT_ONCE = 2**20
@@ -74,6 +75,15 @@ class Result:
             "metrics": self.metrics(),
         }
 
+    def cautions(self) -> list[str]:
+        """What the user should not overlook, one line each."""
+        name, season = self.fitted.settings.model.name, self.fitted.problem.season
+        rows = int(self.prepared.split.validation.max())
+        return [
+            *not_beaten(name, self.test, self.baselines, season),
+            *without_mase(self.test, season, rows),
+        ]
+
     def metrics(self) -> dict[str, Any]:
         """Errors on the test part: of the model, by target, and of the naive forecasts."""
         return {
@@ -95,70 +105,60 @@ class Result:
             "season": self.fitted.problem.season,
             "seconds": round(self.seconds, 3),
             "steps": self.history.steps,
-            "parameters": sum(p.numel() for p in self.fitted.module.parameters()),
+            "parameters": parameters_of(self.fitted.module),
             **self.metrics(),
         }
 
 
-def build_module(model: Chosen, problem: Problem) -> nn.Module:
-    """Raises PluginError when the model cannot do the task, or its build fails."""
-    if problem.task not in model.plugin.tasks:
-        can = ", ".join(sorted(model.plugin.tasks)) or "nothing"
-        raise PluginError(f"{model} cannot {problem.task}; it can: {can}")
-    with model.at_fault("build"):
-        module = model.plugin.build(model.config, problem)
-    if not isinstance(module, nn.Module):
-        raise PluginError(f"{model} built {type(module).__name__}, not a torch.nn.Module")
-    return module
+@dataclass(frozen=True)
+class Ready:
+    """A fit before its first step: everything has been checked, and nothing learned.
+
+    Attributes:
+        fitted: the untrained model; its settings have a complete window.
+        prepared: the data.
+        output: with the loss of the settings.
+        device: where the module is.
+        order: seed of the order of windows.
+        draws: seed of dropout and scheduled sampling.
+    """
+
+    fitted: Fitted
+    prepared: Prepared
+    output: Output
+    device: torch.device
+    order: np.random.SeedSequence
+    draws: np.random.SeedSequence
 
 
-def try_out(model: Chosen, module: nn.Module, windows: Windows, problem: Problem) -> None:
-    """Two windows through the module, so that a model which breaks its contract is named before anything is written.
+def make_ready(settings: Settings, panel: Panel, split: Split | None = None) -> Ready:
+    """All that a fit does before its first step: prepare the data, build the model, try it on two windows.
+
+    The caller's random state is left as it was.
 
     Raises:
-        PluginError: forward fails, or its result has another shape than promised, or is not finite.
+        DataError, PluginError, UsageError: data, model and options do not go together.
+        ResourceError: the device is not there, or its memory cannot hold the model.
     """
-    batch = windows.batch(torch.arange(min(2, len(windows)))).to(device_in_use(module))
-    wanted = (len(batch.past), problem.horizon, problem.targets, problem.outputs)
-    module.eval()
-    for truth in (0.0, 1.0):
-        with model.at_fault(f"forward(batch, truth={truth})"), torch.no_grad():
-            prediction = module(batch, truth=truth)
-        shape = tuple(prediction.shape) if isinstance(prediction, torch.Tensor) else type(prediction).__name__
-        if shape != wanted:
-            raise PluginError(
-                f"{model}: forward(batch, truth={truth}) returns {shape}, "
-                f"not {wanted} [batch, horizon, targets, outputs]"
-            )
-        if not bool(torch.isfinite(prediction).all()):
-            raise PluginError(f"{model}: forward(batch, truth={truth}) returns values that are not finite")
-    if model.plugin.persistent:
-        with model.at_fault("its state dict, which must hold plain tensors that can be saved and loaded"):
-            weights.load(module, weights.save(module))
+    settings = complete(settings, panel)
+    device = device_of(settings.train.device)
+    prepared = prepare(settings, panel, split)
+    output = output_of(prepared.problem, settings.train.loss, settings.train.huber_delta)
+    memory.require(settings, prepared, device)
+    weights, order, draws = np.random.SeedSequence(settings.train.seed).spawn(3)
+    with seeded(weights):
+        module = build_module(settings.model, prepared.problem).to(device)
+        try_out(settings.model, module, prepared.train, prepared.problem, settings.train)
+    fitted = Fitted(settings, prepared.problem, panel.schema, prepared.chain, module)
+    return Ready(fitted, prepared, output, device, order, draws)
 
 
-def device_in_use(module: nn.Module) -> torch.device:
-    """Where a module's weights are; the CPU when it has none."""
-    tensors = itertools.chain(module.parameters(), module.buffers())
-    return next((tensor.device for tensor in tensors), torch.device("cpu"))
-
-
-def device_of(name: str) -> torch.device:
-    """The device of that name; "auto" is CUDA when there is one, else the CPU.
-
-    Raises:
-        ResourceError: it is not there.
-    """
-    if not re.fullmatch(DEVICES, name):
-        raise UsageError(f"--device '{name}' is none of auto, cpu, cuda, cuda:1, mps")
-    cuda = torch.cuda.is_available()
-    if name == "auto":
-        return torch.device("cuda" if cuda else "cpu")
-    device = torch.device(name)
-    there = {"cpu": True, "cuda": cuda and (device.index or 0) < torch.cuda.device_count()}
-    if not there.get(device.type, device.type == "mps" and torch.backends.mps.is_available()):
-        raise ResourceError(f"device '{name}' is not there; use --device auto or cpu")
-    return device
+@contextmanager
+def seeded(seed: np.random.SeedSequence) -> Iterator[None]:
+    """Within this torch's global generators start from a seed; the caller's are put back."""
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):  # manual_seed seeds all of them
+        torch.manual_seed(int(seed.generate_state(1, np.uint64)[0]))
+        yield
 
 
 def fit(
@@ -186,21 +186,13 @@ def fit(
         DivergedError: when nothing usable was learned before the loss ceased to be finite.
     """
     started = time.perf_counter()
-    settings = complete(settings, panel)
-    device = device_of(settings.train.device)
-    prepared = prepare(settings, panel, split)
-    output = output_of(prepared.problem, settings.train.loss, settings.train.huber_delta)
-    memory.require(settings, prepared, device)
-    seeds = np.random.SeedSequence(settings.train.seed).spawn(3)  # weights, order of windows, dropout and sampling
+    ready = make_ready(settings, panel, split)
+    fitted, prepared, output, device = ready.fitted, ready.prepared, ready.output, ready.device
+    settings, module = fitted.settings, fitted.module
     plugin = settings.model.plugin
-    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):  # manual_seed seeds all of them
-        torch.manual_seed(_integer(seeds[0]))
-        module = build_module(settings.model, prepared.problem).to(device)
-        fitted = Fitted(settings, prepared.problem, panel.schema, prepared.chain, module)
-        try_out(settings.model, module, prepared.train, prepared.problem)
-        on_start(fitted)
-        torch.manual_seed(_integer(seeds[2]))
-        if plugin.fit is None and any(p.requires_grad for p in module.parameters()):
+    on_start(fitted)
+    with seeded(ready.draws):
+        if by_gradients(plugin, module):
             with settings.model.at_fault("training"):
                 history = train(
                     module,
@@ -208,7 +200,7 @@ def fit(
                     prepared.validation,
                     output,
                     settings.train,
-                    generator=np.random.default_rng(seeds[1]),
+                    generator=np.random.default_rng(ready.order),
                     device=device,
                     on_step=on_step,
                     on_evaluation=on_evaluation,
@@ -223,6 +215,7 @@ def fit(
             on_evaluation(history.evaluations[0])
         if history.error is not None and history.best_step == 0:
             raise history.error
+        check_kept(settings.model, prepared.problem, module)
         forecast = backcast(fitted, prepared, device)
     test, baselines = _score(prepared, forecast)
     return Result(fitted, prepared, history, test, baselines, forecast, time.perf_counter() - started)
@@ -273,7 +266,3 @@ def _score(prepared: Prepared, forecast: np.ndarray) -> tuple[Score, dict[str, S
             path = BASELINES[name](panel, series[part], origin[part], problem.horizon, problem.season)
             errors.add(path, truth, series[part])
     return own.score(), {name: errors.score() for name, errors in naive.items()}
-
-
-def _integer(seed: np.random.SeedSequence) -> int:
-    return int(seed.generate_state(1, np.uint64)[0])

@@ -12,14 +12,17 @@ import pandas as pd
 import torch
 from torch import nn
 
+from tsformer.building import build_module, device_in_use
 from tsformer.data.cells import listed
 from tsformer.data.frames import forecast_frame
 from tsformer.data.frequency import next_times
 from tsformer.data.panel import Panel, Schema
+from tsformer.data.precision import check_precision
 from tsformer.data.split import too_short
+from tsformer.data.wall import as_numbers, usual_clocks
 from tsformer.data.windows import Windows
 from tsformer.errors import DataError, DivergedError, UsageError, did_you_mean
-from tsformer.fitting import Fitted, build_module, device_in_use
+from tsformer.fitting import Fitted
 from tsformer.nn.outputs import output_of
 from tsformer.settings import MOST_STEPS
 from tsformer.training.loop import predict
@@ -74,7 +77,9 @@ def forecast(fitted: Fitted, panel: Panel, horizon: int | None = None) -> Foreca
     if horizon > problem.horizon:
         module, steps = _with_horizon(fitted, horizon), horizon
 
+    times = _times_ahead(panel, horizon)  # before the model runs: the calendar may end
     data = fitted.chain.forward(panel)
+    check_precision(panel, fitted.chain, data)
     series = np.arange(len(panel.ids))
     windows = Windows(
         data.tensor(),
@@ -95,7 +100,7 @@ def forecast(fitted: Fitted, panel: Panel, horizon: int | None = None) -> Foreca
             f"the forecast{f' of series {bad!r}' if panel.schema.id else ''} is not finite; "
             "are the rows on the scale of those that the model was fitted on?"
         )
-    return Forecast(values, _times_ahead(panel, horizon), panel.ids, panel.schema, _notes(fitted, panel))
+    return Forecast(values, times, panel.ids, panel.schema, _notes(fitted, panel))
 
 
 def in_columns_of(panel: Panel, schema: Schema) -> Panel:
@@ -131,19 +136,22 @@ def _check_rows(panel: Panel, needed: int) -> None:
 
 
 def _times_ahead(panel: Panel, horizon: int) -> list[pd.Index]:
-    # Many series end at the same time: what follows is found once.
-    codes, _ = pd.factorize(panel.times[panel.offsets[1:] - 1])
-    first = np.unique(codes, return_index=True)[1]
-    rows = zip(panel.offsets[first], panel.offsets[first + 1], strict=True)
-    ahead = [next_times(panel.times[start:stop], panel.schema.frequency, horizon) for start, stop in rows]
-    return [ahead[code] for code in codes]
+    times, frequency = panel.times, panel.schema.frequency
+    clocks = usual_clocks(times, panel.offsets) if isinstance(times, pd.DatetimeIndex) else [0] * len(panel.ids)
+    ends = list(zip(as_numbers(times)[panel.offsets[1:] - 1].tolist(), clocks, strict=True))
+    # Many series end alike: what follows a last time is found once for each time of day that summer time hides in it.
+    ahead: dict[tuple[float, int], pd.Index] = {}
+    for series, end in enumerate(ends):
+        if end not in ahead:
+            ahead[end] = next_times(times[panel.rows(series)], frequency, horizon)
+    return [ahead[end] for end in ends]
 
 
 def _notes(fitted: Fitted, panel: Panel) -> tuple[str, ...]:
     new = fitted.chain.unseen(panel)
     if not new:
         return ()
-    fitted_on = "; their transforms are fitted on their own rows" if fitted.chain.steps else ""
+    fitted_on = "; their transforms are fitted on their own rows" if fitted.chain.links else ""
     return (f"new to the model: {listed(new)} ({len(new)} of {len(panel.ids)} series){fitted_on}",)
 
 
@@ -152,10 +160,12 @@ def _with_horizon(fitted: Fitted, horizon: int) -> nn.Module:
     trained = fitted.problem.horizon
     options = fitted.settings.model.config.model_dump()
     hint = ""
-    if options.get("positions") == "learned":
+    learned = options.get("positions") == "learned"
+    if options.get("decoder") == "direct":
+        positions = " and other positions than learned" if learned else ""
+        hint = f" (or with --model.decoder autoregressive{positions}, which goes on beyond its horizon)"
+    elif learned:
         hint = " (or with other positions than learned, whose table ends with the horizon)"
-    elif options.get("decoder") == "direct":
-        hint = " (or with --model.decoder autoregressive, which goes on beyond its horizon)"
     with torch.random.fork_rng(devices=[]):
         module = build_module(fitted.settings.model, replace(fitted.problem, horizon=horizon))
     try:

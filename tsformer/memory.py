@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
-from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor, nn
 
+from tsformer import machine
+from tsformer.data.panel import Panel
+from tsformer.data.wall import as_numbers
 from tsformer.errors import ResourceError
+from tsformer.machine import in_units
 from tsformer.nn.outputs import Output
+from tsformer.parameters import by_gradients, first_lazy, parameters_of
 from tsformer.plugin import Problem
 from tsformer.preparation import Prepared
 from tsformer.settings import Chosen, Settings
@@ -64,17 +68,19 @@ def size_of_model(model: Chosen, problem: Problem) -> nn.Module | None:
             module = model.plugin.build(model.config, problem)
     except (Exception, SystemExit):
         return None  # a real build will say what is wrong
-    return module if isinstance(module, nn.Module) else None
+    return module if isinstance(module, nn.Module) and first_lazy(module) is None else None
 
 
 def estimate(settings: Settings, prepared: Prepared, module: nn.Module, activations: int = 0) -> Memory:
     """What a fit of this module takes; the module may be on the meta device."""
     weights = _bytes([*module.parameters(), *module.buffers()])
-    trained = _bytes(p for p in module.parameters() if p.requires_grad) if settings.model.plugin.fit is None else 0
+    trained = 0
+    if by_gradients(settings.model.plugin, module):
+        trained = _bytes(p for p in module.parameters() if p.requires_grad)
     problem = prepared.problem
     copies = (2 + (settings.train.ema > 0)) if trained else 1
     return Memory(
-        data=data_bytes(prepared),
+        data=held_by(prepared),
         weights=weights,
         gradients=trained,
         optimiser=2 * trained,
@@ -145,7 +151,7 @@ def refuse(needed: Memory, parameters: int, settings: Settings, problem: Problem
     if device.type != "cpu":
         places = [(replace(needed, scoring=0).peak, device), (needed.scoring, torch.device("cpu"))]
     for count, place in places:
-        free = available(place)
+        free = machine.available(place)
         if free is not None and count > free:
             raise ResourceError(
                 f"the fit needs about {in_units(count)} of memory on {place} beside the data, and {in_units(free)} are "
@@ -167,80 +173,21 @@ def _remedy(needed: Memory, settings: Settings, problem: Problem) -> str:
     return f"lower {', '.join([*raised, window])}"
 
 
-def parameters_of(module: nn.Module) -> int:
-    """How many numbers a module has to learn."""
-    return sum(parameter.numel() for parameter in module.parameters())
-
-
-def available(device: torch.device) -> int | None:
-    """Bytes that a process may still take; None where the system does not say."""
-    if device.type == "cuda":
-        return int(torch.cuda.mem_get_info(device)[0])
-    if device.type != "cpu":
-        return None
-    limits = [_host_memory(), group_memory()]
-    return min((limit for limit in limits if limit is not None), default=None)
-
-
-def resident() -> int:
-    """Bytes of memory that this process holds now; 0 where the system does not say."""
-    try:
-        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError):
-        return 0
-
-
-def in_units(count: int) -> str:
-    """Bytes for people: "1.5 GiB"."""
-    value, unit = float(count), "B"
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB", "PiB"):
-        if value < 1024 or unit == "PiB":
-            break
-        value /= 1024
-    return f"{value:.3g} {unit}" if value < 1000 else f"{value:.0f} {unit}"
-
-
-def _host_memory() -> int | None:
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        kib = {name: int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in lines)}
-        return 1024 * (kib["MemAvailable"] + kib["SwapFree"])
-    except (OSError, ValueError, KeyError):
-        pass
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        return None
-
-
-def group_memory(v2: Path = Path("/sys/fs/cgroup"), v1: Path = Path("/sys/fs/cgroup/memory")) -> int | None:
-    """What a container's limit leaves, None without a limit; pages of files that the kernel can drop are free."""
-    for root, limit, used, cache in (
-        (v2, "memory.max", "memory.current", "inactive_file"),
-        (v1, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
-    ):
-        try:
-            most, now = (int((root / name).read_text()) for name in (limit, used))
-            stat = dict(line.split() for line in (root / "memory.stat").read_text().splitlines())
-            return most - now + int(stat.get(cache, 0))
-        except (OSError, ValueError):
-            continue  # no such file, or "max": no limit
-    return None
-
-
-def data_bytes(prepared: Prepared) -> int:
-    """Bytes of the panel, its transformed rows and the index of its windows, each array once."""
+def held_by(thing: Panel | Prepared) -> int:
+    """Bytes of the rows, their times, and what was made of them, each array once."""
     found: dict[int, int] = {}
-    for array in _arrays(prepared):
+    for array in _arrays(thing):
         address = array.data_ptr() if isinstance(array, Tensor) else array.__array_interface__["data"][0]
         found[address] = max(found.get(address, 0), array.nbytes)
-    return sum(found.values()) + prepared.panel.times.nbytes
+    return sum(found.values())
 
 
 def _arrays(thing: object) -> Iterator[np.ndarray | Tensor]:
     """All arrays within a data class, as deep as they are."""
     if isinstance(thing, np.ndarray | Tensor):
         yield thing
+    elif isinstance(thing, pd.Index):
+        yield as_numbers(thing)
     elif isinstance(thing, tuple | list):
         for item in thing:
             yield from _arrays(item)

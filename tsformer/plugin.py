@@ -31,7 +31,7 @@ class Config(pydantic.BaseModel):
     """Base of every set of options: frozen, no unknown names, finite numbers, a description on every field.
 
     Raises:
-        TypeError: when a subclass has a field without description, or one called `name`.
+        TypeError: when a subclass has a field without description, one called `name`, or one with `__` in its name.
     """
 
     model_config = pydantic.ConfigDict(
@@ -44,9 +44,17 @@ class Config(pydantic.BaseModel):
         for name, field in cls.model_fields.items():
             if name == "name":
                 raise TypeError(f"{cls.__name__}: no option may be called 'name' (files use it for the plugin's name)")
+            if "__" in name:
+                raise TypeError(f"{cls.__name__}.{name}: no option may have '__' in its name (it stands for a dot)")
             if not field.description:
                 raise TypeError(f"{cls.__name__}.{name} needs a description: Field(..., description='...')")
             option_type(field.annotation)
+
+
+def changed(config: Config, *names: str) -> list[str]:
+    """Those of the named options that are not at their default, as "name value": for saying that nothing reads them."""
+    fields = type(config).model_fields
+    return [f"{name} {getattr(config, name)}" for name in names if getattr(config, name) != fields[name].default]
 
 
 @dataclass(frozen=True)

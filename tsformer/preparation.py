@@ -13,14 +13,18 @@ from tsformer.config import validate_options
 from tsformer.data.frames import read_panel
 from tsformer.data.frequency import hours_in_week, season_of
 from tsformer.data.panel import Panel, Schema
-from tsformer.data.split import Split, split_by_time
-from tsformer.data.transforms import Chain, Step, Transformed
+from tsformer.data.precision import check_precision
+from tsformer.data.split import Split, check_split, split_by_time
+from tsformer.data.transforms import Chain, Link, Transformed
 from tsformer.data.windows import Windows, cut_windows
 from tsformer.errors import DataError, PluginError, UsageError
 from tsformer.nn.outputs import OUTPUTS
 from tsformer.plugin import Problem, State, Task
 from tsformer.registry import Kind
 from tsformer.settings import Chosen, Settings, WindowConfig
+
+MOST_LOST = 2**31
+"""Rows that a transform may lose."""
 
 
 @dataclass(frozen=True)
@@ -130,13 +134,15 @@ def prepare(settings: Settings, panel: Panel, split: Split | None = None) -> Pre
         raise UsageError("the window is not complete; see complete")
     targets = len(panel.schema.targets)
     chain = build_chain(settings, panel.schema)
+    ids = panel.ids if panel.schema.id else None
     if split is None:
-        split = split_by_time(panel.lengths, horizon, lookback, chain.lost, panel.ids if panel.schema.id else None)
+        split = split_by_time(panel.lengths, horizon, lookback, chain.lost, ids)
     else:
-        _check_split(split, panel, horizon, lookback + chain.lost)
+        check_split(split, panel.lengths, horizon, lookback, chain.lost, ids)
     chain.fit(panel, split.train)
     data = chain.forward(panel)
     tensor = data.tensor()
+    check_precision(panel, chain, data)
 
     def windows(first: np.ndarray, stop: np.ndarray, stride: int = 1) -> Windows:
         return cut_windows(
@@ -160,7 +166,7 @@ def prepare(settings: Settings, panel: Panel, split: Split | None = None) -> Pre
         future_covariates=len(panel.schema.future_covariates),
         season=season,
         output=settings.train.output,
-        outputs=OUTPUTS[settings.train.output].outputs,
+        outputs=OUTPUTS[settings.train.output](settings.train.loss, settings.train.huber_delta).outputs,
     )
     first = np.full_like(split.train, lookback + chain.lost)
     return Prepared(
@@ -175,44 +181,20 @@ def prepare(settings: Settings, panel: Panel, split: Split | None = None) -> Pre
     )
 
 
-def _check_split(split: Split, panel: Panel, horizon: int, before: int) -> None:
-    """Raises UsageError unless each part of each series holds a window; the first one needs `before` rows before it."""
-    parts = (("train", split.train), ("validation", split.validation), ("lengths", split.lengths))
-    for name, stops in parts:
-        whole = isinstance(stops, np.ndarray) and stops.dtype == np.int64 and stops.shape == panel.lengths.shape
-        if not whole:
-            raise UsageError(f"split.{name} must be an int64 array with a number for each of {len(panel.ids)} series")
-    beyond = np.flatnonzero(split.lengths > panel.lengths)
-    if len(beyond):
-        first = int(beyond[0])
-        raise UsageError(
-            f"the split of series '{panel.ids[first]}' ends at row {int(split.lengths[first])}, "
-            f"but it has {int(panel.lengths[first])} rows"
-        )
-    starts = (np.full_like(split.train, before), split.train, split.validation)
-    for (name, stops), start, part in zip(parts, starts, ("training", "validation", "test"), strict=True):
-        short = np.flatnonzero(stops - start < horizon)
-        if len(short):
-            first = int(short[0])
-            raise UsageError(
-                f"the split of series '{panel.ids[first]}' leaves no {part} window: split.{name} is "
-                f"{int(stops[first])}, and {int(start[first])} rows before it and a horizon of {horizon} need more"
-            )
-
-
 def build_chain(settings: Settings, schema: Schema, states: Mapping[str, list[State]] | None = None) -> Chain:
     """The chain of transforms: those named act on the targets, the scaler on every column."""
-    steps = [(chosen, (0, len(schema.targets))) for chosen in settings.transforms]
+    wanted = [(chosen, (0, len(schema.targets))) for chosen in settings.transforms]
     if settings.scale is not None:
-        steps.append((settings.scale, (0, len(schema.columns))))
+        wanted.append((settings.scale, (0, len(schema.columns))))
     built = []
-    for chosen, columns in steps:
+    for chosen, columns in wanted:
         with chosen.at_fault("build"):
             with_season, config = chosen.plugin.with_season, chosen.config
             transform = chosen.plugin.build(with_season(config, settings.window.season or 1) if with_season else config)
-        if not isinstance(getattr(transform, "lost_rows", None), int) or transform.lost_rows < 0:
-            raise PluginError(f"{chosen}: what build returns needs lost_rows, a whole number from 0")
-        built.append(Step(chosen.name, transform, columns))
+        lost = getattr(transform, "lost_rows", None)
+        if not isinstance(lost, int) or isinstance(lost, bool) or not 0 <= lost <= MOST_LOST:
+            raise PluginError(f"{chosen}: what build returns needs lost_rows, a whole number from 0 to {MOST_LOST}")
+        built.append(Link(chosen.name, transform, columns))
     return Chain(built, states)
 
 

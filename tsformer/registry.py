@@ -5,7 +5,6 @@ Names are listed without importing any plugin; a plugin that fails, or a name th
 
 from __future__ import annotations
 
-import functools
 import importlib
 import importlib.util
 import os
@@ -15,14 +14,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from tsformer.errors import PluginError, did_you_mean, in_words
+from tsformer import entry_points
+from tsformer.entry_points import Declared, EntryPointError
+from tsformer.errors import PluginError, did_you_mean, from_keyboard, in_words
 from tsformer.plugin import DataPlugin, ModelPlugin, Plugin, TransformPlugin
 
 if TYPE_CHECKING:
-    from importlib.metadata import Distribution
+    from importlib.abc import Loader
+    from importlib.machinery import ModuleSpec
 
 
 class Kind(StrEnum):
@@ -50,7 +51,7 @@ class Entry:
         origin: where it comes from, in words: "built-in", "my-package 1.2", "file my_model.py", "register()".
         find: imports and returns it; raises whatever the import raises.
         identity: what tells one origin from another: the whole path of a file.
-        fault: why the name cannot be used, when two plugins have it; otherwise empty.
+        fault: why the name cannot be used, when two plugins have it or it is no plain word; otherwise empty.
     """
 
     kind: Kind
@@ -62,7 +63,7 @@ class Entry:
 
 
 _added: dict[tuple[Kind, str, str], Entry] = {}  # by kind, name and identity
-_broken: dict[str, str] = {}  # local files that did not import: their kind is unknown, so a name fails in each
+_broken: dict[str, str] = {}  # local files without a plugin: their kind is unknown, so a name fails in each
 
 
 def entries(kind: Kind) -> dict[str, Entry]:
@@ -92,17 +93,28 @@ def get(kind: Kind, name: str) -> Any:
         if elsewhere:
             hint = f"; there is a {elsewhere[0]} plugin of that name"
         raise PluginError(f"unknown {kind} '{name}'{hint} (known: {', '.join(sorted(known))})")
-    entry = known[name]
+    return plugin_of(known[name])
+
+
+def plugin_of(entry: Entry) -> Any:
+    """The plugin of an entry.
+
+    Raises:
+        PluginError: claimed by two, fails to import, or is not a plugin of that kind.
+    """
     if entry.fault:
         raise PluginError(entry.fault)
+    who, wanted = f"{entry.kind} '{entry.name}' ({entry.origin})", _TYPES[entry.kind]
     try:
         plugin = entry.find()
-    except KeyboardInterrupt:
-        raise
+    except EntryPointError as error:
+        raise PluginError(f"{who} cannot be found: {error}") from error.__cause__
     except BaseException as error:  # sys.exit() and exceptions that somebody derived from BaseException, too
-        raise PluginError(f"{kind} '{name}' ({entry.origin}) cannot be imported: {in_words(error)}") from error
-    if not isinstance(plugin, _TYPES[kind]):
-        raise PluginError(f"{kind} '{name}' ({entry.origin}) is no {_TYPES[kind].__name__} but {type(plugin).__name__}")
+        if from_keyboard(error):
+            raise
+        raise PluginError(f"{who} cannot be imported: {in_words(error)}") from error
+    if not isinstance(plugin, wanted):
+        raise PluginError(f"{who} is no {wanted.__name__} but {type(plugin).__name__}")
     return plugin
 
 
@@ -110,7 +122,7 @@ def register(name: str, plugin: Plugin) -> None:
     """Make a plugin known under a name for this process; registering it again replaces it.
 
     Raises:
-        PluginError: not a plugin, or the name belongs to a plugin that was not registered this way.
+        PluginError: not a plugin, no plain word for a name, or the name of a plugin that was not registered this way.
     """
     new = _entry(name, plugin, "register()", "register()")
     same = [entry for entry in (*_built_in(new.kind), *_installed(new.kind), *_added.values()) if _rivals(entry, new)]
@@ -122,39 +134,62 @@ def register(name: str, plugin: Plugin) -> None:
 def load_file(path: str | Path) -> str:
     """Make the plugin in a local file known under the file's stem, and return that name.
 
-    A file that fails to import is remembered, as is a name that another plugin has; the error is raised only if the
-    name is used. What went wrong with the import is returned by `broken()`.
+    A file that fails to import or holds no plugin is remembered, as is a name that another plugin has; the error is
+    raised only if the name is used. What is wrong with the file is returned by `broken()`.
 
     Raises:
-        PluginError: no such file, or what it calls `plugin` is none.
+        PluginError: no such file, or not a Python file.
     """
-    file = Path(os.path.expanduser(path))
-    if not file.is_file():
-        raise PluginError(f"no plugin file '{path}'; --plugin takes the path of a Python file")
-    name, module_name = file.stem, f"tsformer_local_{file.stem}"
-    spec = importlib.util.spec_from_file_location(module_name, file)
-    if spec is None or spec.loader is None:
-        raise PluginError(f"plugin file '{path}' is not a Python file (.py)")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[module_name] = module  # dataclasses and pydantic look their module up by name
+    _spec_of(path)
+    name = Path(path).stem
     _broken.pop(name, None)
     try:
-        spec.loader.exec_module(module)
-        plugin = module.plugin
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        lacks = _lacks_plugin(module, error)
-        what = "has no value named 'plugin'" if lacks else f"cannot be imported: {in_words(error)}"
-        _broken[name] = f"plugin file '{path}' {what}"
-        return name
-    _add(_entry(name, plugin, f"file {file.name}", str(file.resolve())))
+        _add(in_file(path))
+    except PluginError as error:
+        _broken[name] = str(error)
     return name
 
 
+def in_file(path: str | Path) -> Entry:
+    """The plugin in a local file, without making it known: another of its name is no clash.
+
+    Raises:
+        PluginError: no such file, one that fails to import, or what it calls `plugin` is none.
+    """
+    spec, loader = _spec_of(path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses and pydantic look their module up by name
+    try:
+        loader.exec_module(module)
+        plugin = module.plugin
+    except BaseException as error:
+        if from_keyboard(error):
+            raise
+        lacks = _lacks_plugin(module, error)
+        what = "has no value named 'plugin'" if lacks else f"cannot be imported: {in_words(error)}"
+        raise PluginError(f"plugin file '{path}' {what}") from error
+    file = _expanded(path)
+    return _entry(file.stem, plugin, f"file {file.name}", str(file.resolve()))
+
+
 def broken() -> dict[str, str]:
-    """Local files that failed to import and packages that cannot be read, by name, with what went wrong in one line."""
-    return {**_scan(tuple(sys.path))[1], **_broken}
+    """Local files without a plugin and packages that cannot be read, by name, with what is wrong in one line."""
+    return {**entry_points.declared(tuple(sys.path), tuple(_GROUPS))[1], **_broken}
+
+
+def _expanded(path: str | Path) -> Path:
+    return Path(os.path.expanduser(path))
+
+
+def _spec_of(path: str | Path) -> tuple[ModuleSpec, Loader]:
+    """How to import a file. Raises PluginError when it is not there, or no Python file."""
+    file = _expanded(path)
+    if not file.is_file():
+        raise PluginError(f"no plugin file '{path}'; --plugin takes the path of a Python file")
+    spec = importlib.util.spec_from_file_location(f"tsformer_local_{file.stem}", file)
+    if spec is None or spec.loader is None:
+        raise PluginError(f"plugin file '{path}' is not a Python file (.py)")
+    return spec, spec.loader
 
 
 def _entry(name: str, plugin: object, origin: str, identity: str) -> Entry:
@@ -164,7 +199,20 @@ def _entry(name: str, plugin: object, origin: str, identity: str) -> Entry:
             f"'{name}' ({origin}) is no plugin but {type(plugin).__name__}; "
             "a plugin is a ModelPlugin, DataPlugin or TransformPlugin"
         )
+    fault = _fault_of_name(kind, name, origin)
+    if fault:
+        raise PluginError(fault)
     return Entry(kind, name, origin, lambda: plugin, identity)
+
+
+def _fault_of_name(kind: Kind, name: str, origin: str) -> str:
+    """Why a plugin cannot have that name, which becomes part of options and folders; empty when it can."""
+    who = f"{kind} '{name}' ({origin}) cannot be used"
+    if not re.fullmatch(r"\w[\w.-]*", name):
+        return f"{who}: its name is no plain word of letters, digits, '_', '-' and '.', first a letter, digit or '_'"
+    if kind is Kind.TRANSFORM and name == "none":
+        return f"{who}: --transform none means no transform; give it another name"
+    return ""
 
 
 def _add(entry: Entry) -> None:
@@ -206,56 +254,12 @@ def _built_in(kind: Kind) -> list[Entry]:
 
 
 def _installed(kind: Kind) -> list[Entry]:
-    return [entry for entry in _scan(tuple(sys.path))[0] if entry.kind is kind]
+    def entry(point: Declared) -> Entry:
+        fault = _fault_of_name(kind, point.name, point.origin)
+        return Entry(kind, point.name, point.origin, point.load, f"{point.origin} ({point.value})", fault)
 
-
-@functools.lru_cache(maxsize=1)
-def _scan(path: tuple[str, ...]) -> tuple[tuple[Entry, ...], dict[str, str]]:
-    """What installed packages declare as entry points, and what is wrong with those that cannot be read.
-
-    Args:
-        path: `sys.path`, so that the packages are looked at again when it changes.
-    """
-    from importlib import metadata
-
-    found: list[Entry] = []
-    unreadable: dict[str, str] = {}
-    seen: set[str] = set()
-    for distribution in metadata.distributions():
-        # of some hundred packages few have plugins: the metadata of the others, slow to parse, are left alone
-        try:
-            if "tsformer." not in (distribution.read_text("entry_points.txt") or ""):
-                continue
-        except Exception:  # a damaged package that nobody asked for
-            continue
-        name = "a package without a name"
-        try:
-            name = distribution.metadata["Name"] or name
-            key = re.sub(r"[-_.]+", "-", name).lower()
-            if key not in seen:  # the first on the path wins, as for imports; development leaves a package there twice
-                found += _declared(distribution, name)
-            seen.add(key)
-        except Exception as error:
-            unreadable[name] = f"the entry points of the package '{name}' cannot be read: {in_words(error)}"
-    return tuple(found), unreadable
-
-
-def _declared(distribution: Distribution, name: str) -> list[Entry]:
-    """A package's plugins; an entry point's value is a module, or `module:plugin`."""
-    origin = f"{name} {distribution.version}"
-
-    def finder(load: Callable[[], object]) -> Callable[[], object]:
-        def find() -> object:
-            loaded = load()
-            return loaded.plugin if isinstance(loaded, ModuleType) else loaded
-
-        return find
-
-    return [
-        Entry(_GROUPS[point.group], point.name, origin, finder(point.load), f"{origin} ({point.value})")
-        for point in distribution.entry_points
-        if point.group in _GROUPS
-    ]
+    points = entry_points.declared(tuple(sys.path), tuple(_GROUPS))[0]
+    return [entry(point) for point in points if _GROUPS[point.group] is kind]
 
 
 def _lacks_plugin(module: object, error: BaseException) -> bool:

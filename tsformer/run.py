@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import secrets
+import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -21,21 +23,26 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import torch
 
 import tsformer
 from tsformer import weights
 from tsformer.atomic import write_atomically
+from tsformer.building import build_module
 from tsformer.config import resolve
+from tsformer.config_layer import Layer
+from tsformer.data.clock import check_format
+from tsformer.data.frequency import normalise
 from tsformer.data.panel import Schema
 from tsformer.errors import PluginError, ResourceError, RunError, TsformerError, UsageError, in_words
-from tsformer.fitting import Fitted, build_module
-from tsformer.layers import Layer
+from tsformer.fitting import Fitted
 from tsformer.plugin import Problem
 from tsformer.preparation import build_chain
 from tsformer.settings import Settings
 
-FORMAT = 1  # of what this version writes, and the newest that it reads
+FORMAT = 2  # of what this version writes, and the newest that it reads; 2 has other names for weights than 1
+OLDEST = 2  # that it reads
 MANIFEST, CONFIG, TRANSFORMS, WEIGHTS, METRICS = (
     "manifest.json",
     "config.json",
@@ -134,7 +141,7 @@ def load(folder: Path) -> tuple[Fitted, dict[str, Any]]:
         The model, and the summary of its fit: status, steps, best_step, metrics.
 
     Raises:
-        RunError: missing, incomplete, damaged, or written by a newer version.
+        RunError: missing, incomplete, damaged, or written by a newer version or a much older one.
         PluginError: it was made with a plugin that is not here.
     """
     try:
@@ -146,16 +153,13 @@ def load(folder: Path) -> tuple[Fitted, dict[str, Any]]:
     if not (folder / MANIFEST).is_file():
         raise RunError(f"'{folder}' is not a complete run: it has no {MANIFEST} (the fit did not end)")
     manifest = _read_json(folder / MANIFEST)
-    newest = manifest.get("min_reader")
-    if not isinstance(newest, int) or newest > FORMAT:
-        raise RunError(
-            f"'{folder}' needs a newer tsformer (it was written by {manifest.get('written_by')!r}, format {newest!r}; "
-            f"this is {tsformer.__version__}, format {FORMAT})"
-        )
+    _check_format(folder, manifest)
     if manifest.get("persistent") is False:
         raise RunError(f"'{folder}' holds only the score of a fit: its model cannot be saved; fit again to forecast")
     if not isinstance(manifest.get("metrics"), dict):
         raise RunError(f"'{folder / MANIFEST}' is not the manifest of a run: it has no metrics")
+    if not isinstance(manifest.get("status"), str):
+        raise RunError(f"'{folder / MANIFEST}' is not the manifest of a run: it has no status")
     _verify(folder, manifest)
     config, states = _read_json(folder / CONFIG), _read_json(folder / TRANSFORMS)
     try:
@@ -165,10 +169,11 @@ def load(folder: Path) -> tuple[Fitted, dict[str, Any]]:
         chain = build_chain(settings, schema, states)
     except PluginError as error:
         raise PluginError(
-            f"{error}; the run was made with {_origins(config)}: install its package, or give its file with --plugin"
+            f"{error.sentence()}; the run was made with {_origins(config)}: install its package, or give its file "
+            "with --plugin"
         ) from None
     except UsageError as error:
-        raise RunError(f"the options in '{folder}' do not fit the plugins that are here: {error}") from None
+        raise RunError(f"the options in '{folder}' do not fit the plugins that are here: {error.sentence()}") from None
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RunError(f"'{folder / CONFIG}' is not the configuration of a run: {in_words(error)}") from None
     try:
@@ -185,9 +190,32 @@ def load(folder: Path) -> tuple[Fitted, dict[str, Any]]:
     return Fitted(settings, problem, schema, chain, module.eval()), summary
 
 
+def other_plugins(folder: Path, fitted: Fitted) -> list[str]:
+    """A line for each plugin that comes from elsewhere than the one of its name that a run was made with.
+
+    Args:
+        folder: of the run.
+        fitted: what `load` made of it.
+    """
+    origins = _read_json(folder / CONFIG).get("origins")
+    then = origins if isinstance(origins, dict) else {}
+    now = _origins_of(fitted.settings)
+    return [
+        f"the run was made with the {name.replace(':', ' ')!r} of {then[name]}, and now there is that of {origin}; "
+        "its forecasts may differ"
+        for name, origin in now.items()
+        if name in then and then[name] != origin
+    ]
+
+
+def _origins_of(settings: Settings) -> dict[str, str]:
+    """Where the plugins come from, by kind and name."""
+    chosen = [c for c in (settings.model, settings.data, *settings.transforms, settings.scale) if c]
+    return {f"{c.kind}:{c.name}": c.origin for c in chosen}
+
+
 def _config(fitted: Fitted) -> dict[str, Any]:
     settings = fitted.settings
-    chosen = [c for c in (settings.model, settings.data, *settings.transforms, settings.scale) if c]
     return {
         "format": FORMAT,
         "task": fitted.problem.task.value,
@@ -197,11 +225,25 @@ def _config(fitted: Fitted) -> dict[str, Any]:
             "python": ".".join(map(str, sys.version_info[:3])),
         },
         "threads": torch.get_num_threads(),
-        "origins": {f"{c.kind}:{c.name}": c.origin for c in chosen},
+        "origins": _origins_of(settings),
         "settings": settings.to_json(),
         "problem": fitted.problem.to_json(),
         "schema": fitted.schema.to_json(),
     }
+
+
+def _check_format(folder: Path, manifest: Mapping[str, Any]) -> None:
+    written, needed, by = manifest.get("format"), manifest.get("min_reader"), manifest.get("written_by")
+    if not isinstance(needed, int) or needed > FORMAT:
+        raise RunError(
+            f"'{folder}' needs a newer tsformer (it was written by {by!r}, format {needed!r}; "
+            f"this is {tsformer.__version__}, format {FORMAT})"
+        )
+    if not isinstance(written, int) or written < OLDEST:
+        raise RunError(
+            f"'{folder}' is from an older version (it was written by {by!r}, format {written!r}; this one reads "
+            f"format {OLDEST}): fit again with its options, tsformer fit --config {shlex.quote(str(folder))}"
+        )
 
 
 def _check(problem: Problem, schema: Schema, states: Mapping[str, Any], settings: Settings) -> None:
@@ -210,6 +252,7 @@ def _check(problem: Problem, schema: Schema, states: Mapping[str, Any], settings
     named = all(isinstance(name, str) for name in schema.columns) and all(isinstance(w, str | None) for w in words)
     if not named or isinstance(schema.frequency, bool) or not isinstance(schema.frequency, str | int | float | None):
         raise ValueError("the schema does not hold names and a frequency")
+    _check_calendar(schema)
     window = settings.window
     if (problem.lookback, problem.horizon, problem.season) != (window.lookback, window.horizon, window.season):
         raise ValueError("the problem is not that of the window")
@@ -220,6 +263,20 @@ def _check(problem: Problem, schema: Schema, states: Mapping[str, Any], settings
     for series, state in states.items():
         if not isinstance(state, list) or len(state) != steps or not all(isinstance(part, dict) for part in state):
             raise ValueError(f"the transforms of series {series!r} are not {steps} states")
+
+
+def _check_calendar(schema: Schema) -> None:
+    """Raises ValueError when frequency, zone or way of writing times are none."""
+    if isinstance(schema.frequency, int | float) and not (math.isfinite(schema.frequency) and schema.frequency > 0):
+        raise ValueError(f"the frequency is {schema.frequency}")
+    try:
+        normalise(schema.frequency)
+        if schema.zone is not None:
+            pd.Timestamp(0, tz=schema.zone)
+        if schema.time_format is not None:
+            check_format(schema.time_format)
+    except (KeyError, UsageError) as error:
+        raise ValueError(f"the schema's frequency, zone or times cannot be: {error}") from None
 
 
 def _verify(folder: Path, manifest: Mapping[str, Any]) -> None:
@@ -242,12 +299,16 @@ def _read_json(file: Path) -> dict[str, Any]:
     try:
         if file.stat().st_size > LARGEST_JSON:
             raise RunError(f"'{file}' is larger than {LARGEST_JSON} bytes; it is no file of a run")
-        document = json.loads(file.read_text(encoding="utf-8"))
+        document = json.loads(file.read_text(encoding="utf-8"), parse_constant=_no_constant)
     except (OSError, ValueError, RecursionError) as error:
         raise RunError(f"'{file}' cannot be read: {error}") from None
     if not isinstance(document, dict):
         raise RunError(f"'{file}' is not a JSON object")
     return document
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"it holds {name}, which no JSON is")
 
 
 def _to_json(document: Mapping[str, Any]) -> bytes:

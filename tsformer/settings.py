@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Literal, Self
@@ -56,7 +57,9 @@ class TrainConfig(Config):
     lr_schedule: Literal["cosine", "linear", "noam", "constant"] = Field(
         "cosine", description="how the learning rate falls after the warm-up; noam: with the inverse square root"
     )
-    warmup: int = Field(50, ge=1, description="steps of linear warm-up, at most a tenth of all")
+    warmup: int | None = Field(
+        None, ge=1, description="steps of linear warm-up (default: 50, or a tenth of all steps where that is less)"
+    )
     clip: float = Field(1.0, gt=0, description="largest norm of the gradient")
     output: Literal["point", "normal"] = Field(
         "point",
@@ -67,7 +70,11 @@ class TrainConfig(Config):
     )
     huber_delta: float = Field(1.0, gt=0, description="error above which huber is no longer squared but absolute")
     ema: float = Field(
-        0.0, ge=0, lt=1, description="decay of a moving average of the weights that is kept instead, 0.999; 0: none"
+        0.0,
+        ge=0,
+        lt=1,
+        description="decay of a moving average of the weights, which is then validated and kept in their place; 0.999 "
+        "is usual, 0 takes no average",
     )
     eval_every: int = Field(20, ge=1, description="steps between two evaluations on the validation part")
     eval_windows: int = Field(512, ge=1, description="validation windows at most, evenly spaced")
@@ -87,16 +94,34 @@ class TrainConfig(Config):
 
     @model_validator(mode="after")
     def _fit_together(self) -> Self:
-        if self.output != "point" and self.loss != "mse":
-            raise ValueError(f"loss {self.loss} is for point forecasts; leave it out with output {self.output}")
-        if self.loss != "huber" and self.huber_delta != 1.0:
-            raise ValueError(f"huber_delta {self.huber_delta:g} needs loss huber, not {self.loss}")
-        if self.truth_schedule == "constant" and self.truth_end not in (1.0, self.truth_start):
-            raise ValueError(
-                f"truth_schedule constant stays at truth_start {self.truth_start:g} and never reaches "
-                f"truth_end {self.truth_end:g}"
-            )
+        faults = list(self._faults())
+        if faults:
+            raise ValueError("; ".join(faults))
         return self
+
+    def _faults(self) -> Iterator[str]:
+        """What does not fit together, and what is set though nothing reads it."""
+        if self.output != "point" and self.loss != "mse":
+            yield f"loss {self.loss} is for point forecasts, leave it out with output {self.output}"
+        if self.loss != "huber" and self.huber_delta != 1.0:
+            yield f"huber_delta {self.huber_delta:g} needs loss huber, not {self.loss}"
+        if self.truth_schedule == "constant":
+            if self.truth_end not in (1.0, self.truth_start):
+                yield (
+                    f"truth_schedule constant stays at truth_start {self.truth_start:g} and never reaches "
+                    f"truth_end {self.truth_end:g}"
+                )
+        elif self.truth_schedule != "linear" and self.truth_start == self.truth_end:
+            yield f"truth_schedule {self.truth_schedule} needs another truth_end than truth_start {self.truth_start:g}"
+        if self.truth_schedule in ("linear", "constant") and self.truth_decay != 10.0:
+            yield (
+                f"truth_decay {self.truth_decay:g} needs truth_schedule exponential or inverse_sigmoid, "
+                f"not {self.truth_schedule}"
+            )
+
+    def warmup_for(self, steps: int) -> int:
+        """Steps of the warm-up of a run: what was asked for, even where the run ends before the warm-up does."""
+        return self.warmup or min(50, max(1, steps // 10))
 
     def batch_for(self, windows: int) -> int:
         """Windows in one step: few windows make several batches all the same, whose noise curbs overfitting."""
@@ -136,7 +161,13 @@ class Chosen:
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that a run is configured by. `data` is None when rows come from Python; `scale` when it is "none"."""
+    """Everything that a run is configured by.
+
+    Attributes:
+        data: None when rows come from Python.
+        scale: None when it is "none", and when it is replaced.
+        scale_replaced: a scaler among the transforms takes its place; then nothing is said of it in a file.
+    """
 
     model: Chosen
     data: Chosen | None
@@ -144,6 +175,7 @@ class Settings:
     scale: Chosen | None
     window: WindowConfig
     train: TrainConfig
+    scale_replaced: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """What a configuration file holds, complete; `resolve` reads it back."""
@@ -151,7 +183,7 @@ class Settings:
             "model": self.model.to_json(),
             **({"data": self.data.to_json()} if self.data else {}),
             "transform": [chosen.to_json() for chosen in self.transforms],
-            "scale": self.scale.to_json() if self.scale else {"name": "none"},
+            **({} if self.scale_replaced else {"scale": self.scale.to_json() if self.scale else {"name": "none"}}),
             "window": self.window.model_dump(mode="json"),
             "train": self.train.model_dump(mode="json"),
         }

@@ -18,6 +18,8 @@ def _split(names: object) -> object:
     parts = [names] if isinstance(names, str) else names
     if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
         return names
+    if not all(part.strip(", ") for part in parts):
+        raise ValueError("the name of a column is empty")
     return tuple(name.strip() for part in parts for name in part.split(",") if name.strip())
 
 
@@ -35,14 +37,21 @@ class CsvConfig(Config):
         description="column to forecast: repeat it, or separate names by commas; default: all columns of numbers",
         flag="--target",
     )
-    time: str | None = Field(None, description="column of times; default: the one that holds dates", flag="--time")
-    id: str | None = Field(None, description="column that tells series apart in a long table", flag="--id")
-    time_format: str | None = Field(
-        None, description="how times are written if not with the year first, for example '%m/%d/%Y'"
+    time: str | None = Field(
+        None, description="column of times; default: the one that holds dates", flag="--time", min_length=1
     )
-    sep: str = Field(",", description="what separates columns: , ; | or tab")
-    decimal: str = Field(".", description="decimal mark: . or ,")
-    encoding: str = Field("utf-8-sig", description="encoding of the file, for example cp1252")
+    id: str | None = Field(
+        None, description="column that tells series apart in a long table", flag="--id", min_length=1
+    )
+    time_format: str | None = Field(
+        None,
+        description="how times are written if not with the year first, for example '%m/%d/%Y'",
+        flag="--time-format",
+        min_length=1,
+    )
+    sep: str = Field(",", description="what separates columns: , ; | or tab", flag="--sep")
+    decimal: str = Field(".", description="decimal mark: . or ,", flag="--decimal")
+    encoding: str = Field("utf-8-sig", description="encoding of the file, for example cp1252", flag="--encoding")
 
     @pydantic.field_validator("path")
     @classmethod
@@ -73,7 +82,8 @@ def read(config: CsvConfig, source: str | None, schema: Schema) -> Panel:
     """
     if source is None and config.path == "-":
         raise DataError("it was fitted on stdin")
-    return read_panel(source or config.path, schema, sep=config.sep, decimal=config.decimal, encoding=config.encoding)
+    path = config.path if source is None else source
+    return read_panel(path, schema, sep=config.sep, decimal=config.decimal, encoding=config.encoding)
 
 
 plugin = DataPlugin(config=CsvConfig, load=load, example=CsvConfig(path="air_passengers"), read=read)

@@ -3,6 +3,8 @@
 The drift method of Hyndman & Athanasopoulos ("Forecasting: Principles and Practice", 3rd ed., section 5.2), with the
 lookback for the whole history: the slope is the mean change from step to step within the window. It acts on transformed
 values. A scaler changes nothing; after `log` it is a line of logarithms, that is, constant growth.
+
+Nothing is fitted, so that training options such as the loss change nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from tsformer.plugin import Config, ModelPlugin, Problem
 
 
 class DriftConfig(Config):
-    """There are no options; the slope is that of the lookback (`--lookback`)."""
+    """There are no options; the slope is that of the lookback (`lookback`)."""
 
 
 class Drift(nn.Module):

@@ -1,6 +1,8 @@
 """Repeat the last value: the simplest forecast there is, and hard to beat for prices.
 
 It acts on transformed values. A scaler changes nothing; with `log_return` or `difference` it repeats the last change.
+
+Nothing is fitted, so that training options such as the loss change nothing.
 """
 
 from __future__ import annotations

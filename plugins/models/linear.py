@@ -13,7 +13,7 @@ is not in the papers, where everything is a target.
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from tsformer.data.windows import Batch
 from tsformer.nn.lookback import Level, rows, width, without_future_covariates
 from tsformer.nn.outputs import output_of
-from tsformer.plugin import Config, Field, ModelPlugin, Problem
+from tsformer.plugin import Config, Field, ModelPlugin, Problem, changed
 
 LEVELS: dict[str, Level] = {"dlinear": "none", "nlinear": "last", "rlinear": "standard"}
 
@@ -46,6 +46,10 @@ class LinearConfig(Config):
             raise ValueError(f"{kernel} is even; a moving average needs as many steps before as after: an odd number")
         return kernel
 
+    def model_post_init(self, context: Any, /) -> None:
+        if self.variant != "dlinear" and changed(self, "kernel"):
+            raise ValueError(f"kernel {self.kernel} needs variant dlinear: {self.variant} has no moving average")
+
 
 class Linear(nn.Module):
     """One of the three."""
@@ -59,9 +63,12 @@ class Linear(nn.Module):
         self.shape = (problem.horizon, self.output.outputs)
         parts = 2 if config.variant == "dlinear" else 1
         groups, inputs = problem.targets if config.individual else 1, parts * width(problem)
-        # The first forecast is the window's mean, as in published code of dlinear. Random weights would be noise in
-        # directions in which windows hardly vary, and slow to unlearn (rlinear, ETTh1, 500 steps: MSE .384, not .375).
-        self.weight = nn.Parameter(torch.full((groups, inputs, math.prod(self.shape)), 1 / problem.lookback))
+        # The first forecast is the mean of the target's own window, as in published code of dlinear. Random weights
+        # would be noise in directions in which windows hardly vary, and slow to unlearn (rlinear, ETTh1, 500 steps: MSE
+        # .384, not .375).
+        weight = torch.zeros(groups, parts, 1 + problem.past_covariates, problem.lookback, *self.shape)
+        weight[:, :, 0, :, :, 0] = 1 / problem.lookback
+        self.weight = nn.Parameter(weight.view(groups, inputs, -1))
         self.bias = nn.Parameter(torch.zeros(groups, 1, math.prod(self.shape)))
 
     def forward(self, batch: Batch, truth: float = 0.0) -> Tensor:

@@ -42,7 +42,7 @@ class LSTMEncoder(nn.Module):
 
 def build(config: LSTMConfig, problem: Problem) -> Network:
     """The network; raises PluginError for covariates it does not take."""
-    return config.build_network(problem, LSTMEncoder(config, config.inner(problem).channels))
+    return config.build_forecaster(problem, LSTMEncoder(config, config.inner(problem).channels))
 
 
 plugin = ModelPlugin(

@@ -1,6 +1,8 @@
 """Repeat the last season (Hyndman & Athanasopoulos, "Forecasting: Principles and Practice", 3rd ed., section 5.2).
 
 It acts on transformed values. A scaler changes nothing; with `log_return` or `difference` it repeats changes.
+
+Nothing is fitted, so that training options such as the loss change nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from tsformer.plugin import Config, ModelPlugin, Problem
 
 
 class SeasonalNaiveConfig(Config):
-    """There are no options; the season is that of the window (`--season`)."""
+    """There are no options; the season is that of the window (`season`)."""
 
 
 class SeasonalNaive(nn.Module):

@@ -61,11 +61,11 @@ class TCNEncoder(nn.Module):
 
 def build(config: TCNConfig, problem: Problem) -> Network:
     """The network; raises PluginError for covariates it does not take."""
-    return config.build_network(problem, TCNEncoder(config, config.inner(problem)))
+    return config.build_forecaster(problem, TCNEncoder(config, config.inner(problem)))
 
 
 plugin = ModelPlugin(
     config=TCNConfig,
     build=build,
-    example=TCNConfig(d_model=16, n_layers=2, n_heads=2, decoder_layers=1, d_ff=32),
+    example=TCNConfig(d_model=16, n_layers=2),
 )

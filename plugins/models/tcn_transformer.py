@@ -7,6 +7,8 @@ autoregressive decoder predicts.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from torch import Tensor, nn
 
 from tsformer.nn.convolution import Patches, TemporalBlock
@@ -14,7 +16,7 @@ from tsformer.nn.decoders import FlatHead
 from tsformer.nn.network import Network
 from tsformer.nn.options import TransformerOptions
 from tsformer.nn.outputs import output_of
-from tsformer.plugin import Field, ModelPlugin, Problem
+from tsformer.plugin import Field, ModelPlugin, Problem, changed
 
 
 class TCNTransformerConfig(TransformerOptions):
@@ -28,8 +30,25 @@ class TCNTransformerConfig(TransformerOptions):
     )
     tcn_layers: int = Field(3, ge=0, le=16, description="convolution blocks, each reaching twice as far; 0 for none")
     kernel: int = Field(3, gt=0, le=1024, description="taps of each convolution")
-    decoder_layers: int = Field(2, ge=1, le=128, description="layers of the autoregressive decoder")
     channel_independent: bool = Field(True, description="forecast each target by itself, with shared weights")
+
+    def faults(self) -> Iterator[str]:
+        yield from super().faults()
+        if self.decoder == "direct":
+            for option in changed(self, "decoder_layers"):
+                yield f"{option} needs decoder autoregressive: decoder direct is a linear head"
+        if self.tcn_layers == 0:
+            for option in changed(self, "kernel"):
+                yield f"{option} needs convolutions, and tcn_layers is 0"
+        if self.encoder_layers == 0:
+            inside = self.positions in ("relative", "rotary")
+            if self.decoder == "direct":
+                unread = changed(self, "n_heads", "d_ff", "activation", "attention_dropout", "norm_first", "eps")
+                unread += changed(self, "dropout") if self.tcn_layers == 0 else []
+                for option in [f"positions {self.positions}"] * inside + unread:
+                    yield f"{option} needs layers, and encoder_layers is 0 with decoder direct"
+            elif inside and self.tcn_layers == 0:
+                yield f"positions {self.positions} needs encoder layers, and encoder_layers is 0: the past has no order"
 
     def tokens(self, lookback: int) -> tuple[int, int]:
         """Steps to a token, and the number of tokens."""
@@ -80,7 +99,5 @@ def build(config: TCNTransformerConfig, problem: Problem) -> Network:
 plugin = ModelPlugin(
     config=TCNTransformerConfig,
     build=build,
-    example=TCNTransformerConfig(
-        d_model=16, n_heads=2, stride=2, tcn_layers=2, encoder_layers=1, decoder_layers=1, d_ff=32
-    ),
+    example=TCNTransformerConfig(d_model=16, n_heads=2, stride=2, tcn_layers=2, encoder_layers=1, d_ff=32),
 )

@@ -5,6 +5,8 @@ One token for each step, and a decoder that predicts step by step or all at once
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from torch import Tensor, nn
 
 from tsformer.nn.convolution import Patches
@@ -19,6 +21,11 @@ class TransformerConfig(TransformerOptions):
     """Options of the Transformer."""
 
     norm_first: bool = Field(False, description="normalise before each sub-layer (Pre-LN) rather than after (Post-LN)")
+
+    def faults(self) -> Iterator[str]:
+        yield from super().faults()
+        if self.encoder_layers == 0 and self.positions in ("relative", "rotary"):
+            yield f"positions {self.positions} needs encoder layers, and encoder_layers is 0: the past has no order"
 
 
 class StepEncoder(nn.Module):

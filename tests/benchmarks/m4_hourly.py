@@ -17,7 +17,8 @@ import numpy as np
 import pandas as pd
 
 from tsformer import fitting
-from tsformer.config import Layer, resolve
+from tsformer.config import resolve
+from tsformer.config_layer import Layer
 from tsformer.data.panel import Panel, Schema
 from tsformer.data.split import Split
 
@@ -35,6 +36,9 @@ MODELS = (
 )
 
 
+START = np.datetime64("2015-07-01T12", "us")  # the files tell no times; the competition's start at about this one
+
+
 def read(file):
     """The series of a file by name; rows are filled up with empty cells."""
     with gzip.open(file, "rt", newline="") as lines:
@@ -48,12 +52,13 @@ def load(folder):
     train, test = (read(folder / f"m4_hourly_{part}.csv.gz") for part in ("train", "test"))
     series = [np.concatenate([train[name], test[name]]) for name in train]
     lengths = np.array([len(values) for values in series])
+    hours = np.concatenate([np.arange(length) for length in lengths])
     panel = Panel(
         values=np.concatenate(series)[:, None],
         offsets=np.concatenate([[0], np.cumsum(lengths)]),
-        times=pd.Index(np.concatenate([np.arange(length) for length in lengths])),
+        times=pd.DatetimeIndex(START + hours.astype("timedelta64[h]")),
         ids=tuple(train),
-        schema=Schema(targets=("y",), id="unique_id"),
+        schema=Schema(targets=("y",), time="ds", id="unique_id", frequency="h"),
     )
     return panel, Split(lengths - 2 * HORIZON, lengths - HORIZON, lengths)
 

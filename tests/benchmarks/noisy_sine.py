@@ -8,7 +8,7 @@ from typing import Any
 
 from tsformer import fitting, read
 from tsformer.config import resolve
-from tsformer.layers import Layer
+from tsformer.config_layer import Layer
 
 FALLING = {"truth_start": 1.0, "truth_end": 0.0}
 AUTOREGRESSIVE = {"name": "transformer", "decoder": "autoregressive"}

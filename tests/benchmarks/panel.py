@@ -46,10 +46,11 @@ def resident(field):
 def measure(path):
     from tsformer import fitting, preparation
     from tsformer import run as runs
+    from tsformer.building import build_module
     from tsformer.config import resolve
+    from tsformer.config_layer import Layer
     from tsformer.data.frames import panel_from_frame, read_table
     from tsformer.forecast import forecast
-    from tsformer.layers import Layer
 
     panel_from_frame(pd.DataFrame({"ds": ["2020-01-01", "2020-01-02", "2020-01-03"], "y": [1.0, 2.0, 3.0]}))
     before, peaks = resident("VmRSS"), []
@@ -72,7 +73,7 @@ def measure(path):
     prepared = stage("transforms and windows", preparation.prepare, settings, panel)
     load_and_windows = max(peaks)
     problem = prepared.problem
-    module = fitting.build_module(settings.model, problem).eval()
+    module = build_module(settings.model, problem).eval()
     fitted = fitting.Fitted(settings, problem, panel.schema, prepared.chain, module)
     test = stage("forecast of the test", fitting.backcast, fitted, prepared, "cpu")
     stage("score", fitting._score, prepared, test)

@@ -6,7 +6,8 @@ import time
 import torch
 
 from tsformer import fitting, read
-from tsformer.config import Layer, resolve
+from tsformer.config import resolve
+from tsformer.config_layer import Layer
 from tsformer.nn.decoders import AutoregressiveDecoder
 
 settings = resolve(

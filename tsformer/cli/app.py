@@ -14,6 +14,7 @@ import tsformer
 from tsformer.cli import config, fit, plugins, predict
 from tsformer.cli.console import data_only, guarded
 from tsformer.cli.options import given, normalised
+from tsformer.cli.places import named
 from tsformer.errors import ResourceError
 from tsformer.registry import load_file
 
@@ -24,6 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # Read when torch is first imported. Threads that spin while they wait are a third quicker on an idle machine, and
     # five times slower as soon as anything else runs on it.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    _open_closed_streams()
     _tolerate_any_encoding()
     with guarded(as_json="--json" in words), warnings.catch_warnings():
         if sys.stdout is None:
@@ -72,6 +74,7 @@ def _root(
 def _load_plugin_files(words: Sequence[str]) -> list[str]:
     """Load each `--plugin FILE`, wherever it stands, and take it off the line."""
     for path in given(words, "--plugin"):
+        named("--plugin", path)
         load_file(path)
     left: list[str] = []
     skip = False
@@ -86,6 +89,17 @@ def _load_plugin_files(words: Sequence[str]) -> list[str]:
             continue
         left.append(word)
     return left
+
+
+def _open_closed_streams() -> None:
+    """A program may be started without a stream: nobody reads it, and no other file may get its descriptor."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # which takes the lowest that is free: this one
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
 
 
 def _tolerate_any_encoding() -> None:

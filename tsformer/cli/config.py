@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from tsformer.cli.console import data_only, guarded, print_json
-from tsformer.cli.sources import Data, File, Model, PluginFiles, Scale, Transforms, read_layers, with_plugin_options
+from tsformer.cli.line_config import Data, File, Model, PluginFiles, Scale, Transforms, read_layers, with_plugin_options
 from tsformer.config import trace
 
 WIDEST = 40  # of what stands before a comment; longer lines push theirs to the right
@@ -18,7 +18,7 @@ WIDEST = 40  # of what stands before a comment; longer lines push theirs to the 
 def group(words: Sequence[str] | None) -> typer.Typer:
     """The commands, with the options of the plugins that a line names; None when the line is another command's."""
     app = typer.Typer(help="What a fit would be configured by.", no_args_is_help=True)
-    app.command("show")(with_plugin_options(show, words))
+    app.command("show")(with_plugin_options(show, words, needs_data=False))
     app.callback()(_group)  # without it, a single command would take the group's place
     return app
 
@@ -64,6 +64,9 @@ def _toml(values: Mapping[str, Any], origins: Mapping[str, Any]) -> Iterator[tup
             yield ("", "")
     if "data" not in values:
         yield ("# [data]", "none yet: --data NAME")
+        yield ("", "")
+    if "scale" not in values:
+        yield ("# [scale]", origins["scale"]["name"])
 
 
 def _toml_value(value: Any) -> str:

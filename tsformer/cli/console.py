@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
 import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from tsformer.__main__ import leave
-from tsformer.errors import ResourceError, TsformerError, UsageError, in_words, out_of_memory
+from tsformer.errors import ResourceError, TsformerError, UsageError, in_one_line, in_words, out_of_memory
+from tsformer.folder import same_folder
 
 if TYPE_CHECKING:
     from tsformer.evaluation.metrics import Metrics
@@ -26,7 +28,7 @@ def say(line: str, *, quiet: bool = False) -> None:
     """One line on stderr."""
     if not quiet:
         with contextlib.suppress(OSError):  # a full or closed stderr must not cost a fit
-            print(line, file=sys.stderr, flush=True)
+            print(in_one_line(line), file=sys.stderr, flush=True)
 
 
 def report(error: TsformerError, *, as_json: bool) -> None:
@@ -87,32 +89,78 @@ def guarded(*, as_json: bool = False) -> Iterator[None]:
 
 @contextmanager
 def data_only() -> Iterator[None]:
-    """Within this, what a plugin prints goes to stderr: stdout is for data."""
-    with contextlib.redirect_stdout(sys.stderr):
+    """Within this, what a plugin prints goes to stderr: stdout is for data. Its change of folder is undone."""
+    with same_folder(), _descriptor_to_stderr(), contextlib.redirect_stdout(sys.stderr):
         yield
 
 
+@contextmanager
+def _descriptor_to_stderr() -> Iterator[None]:
+    """Within this, descriptor 1 is stderr's, for what writes below Python: C, and programs that a plugin starts."""
+    if not _is_open(1):  # nothing to protect
+        yield
+        return
+    _flush()
+    other = os.dup(2) if _is_open(2) else os.open(os.devnull, os.O_WRONLY)
+    kept = os.dup(1)
+    os.dup2(other, 1)
+    try:
+        yield
+    finally:
+        _flush()
+        os.dup2(kept, 1)
+        os.close(kept)
+        os.close(other)
+
+
+def _is_open(descriptor: int) -> bool:
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False
+    return True
+
+
+def _flush() -> None:
+    """What Python and C have buffered for descriptor 1 goes where the descriptor leads now."""
+    for stream in (sys.stdout, sys.__stdout__):
+        if stream is not None:
+            with contextlib.suppress(OSError, ValueError):  # full or closed
+                stream.flush()
+    with contextlib.suppress(AttributeError, OSError, TypeError):  # a system where C's buffers are not found like this
+        ctypes.CDLL(None).fflush(None)
+
+
 class Stop:
-    """Set by the first SIGINT or SIGTERM; the second one ends the process at once."""
+    """Set by the first SIGINT or SIGTERM; the second one ends the process at once.
+
+    Attributes:
+        number: of the signal; 0 when there was none.
+        heeded: somebody has asked whether to stop, as training does before each step.
+    """
 
     def __init__(self) -> None:
-        self.number = 0
+        self.number, self.heeded = 0, False
 
     @property
     def exit_code(self) -> int:
         return 128 + self.number
 
     def __call__(self) -> bool:
+        self.heeded = True
         return self.number != 0
 
 
 @contextmanager
 def graceful_stop() -> Iterator[Stop]:
-    """Within this, the first signal only asks: the step is finished and the best weights are saved."""
+    """Within this, once training has begun, the first signal only asks: the best weights so far are saved.
+
+    Before that, and in a fit that takes no steps, there is nothing to save and nobody to ask: it ends the process.
+    """
     stop = Stop()
 
     def handle(number: int, frame: FrameType | None) -> None:
-        if stop.number:
+        if stop.number or not stop.heeded:
             leave(number, frame)
         stop.number = number
         say("stopping: the best weights so far are being saved (once more to stop at once)")
@@ -128,7 +176,7 @@ def graceful_stop() -> Iterator[Stop]:
 @contextmanager
 def progress_bar(*, quiet: bool) -> Iterator[Callable[[Progress], None]]:
     """A bar with loss, best validation loss, rate and time left; only on a terminal."""
-    if quiet or not sys.stderr.isatty():
+    if quiet or sys.stderr is None or not sys.stderr.isatty():
         yield lambda progress: None
         return
     from rich.console import Console
@@ -180,7 +228,13 @@ def print_score(result: Result) -> None:
         Console(stderr=True).print(table)
 
 
-MOST_TARGETS = 8  # with rows of their own
+MOST_TARGETS = 8  # that have rows of their own, or are named
+
+
+def targets_named(targets: Sequence[str]) -> str:
+    """How many targets there are, and the names of the first: "2 targets (a, b)"."""
+    more = ", ..." if len(targets) > MOST_TARGETS else ""
+    return f"{len(targets)} target{'s' if len(targets) > 1 else ''} ({', '.join(targets[:MOST_TARGETS])}{more})"
 
 
 def _cells(metrics: Metrics) -> list[str]:
@@ -188,28 +242,6 @@ def _cells(metrics: Metrics) -> list[str]:
     return ["-" if value is None else f"{value:.4g}" for value in values]
 
 
-def warnings(result: Result) -> list[str]:
+def cautions(result: Result) -> list[str]:
     """What the user should not overlook about a fit."""
-    lines = []
-    name, test = result.fitted.settings.model.name, result.test.overall
-    for baseline, score in result.baselines.items():
-        if name in result.baselines:
-            continue  # one of the yardsticks itself
-        if baseline == "seasonal_naive" and result.fitted.problem.season == 1:
-            continue  # the last value once more
-        key = "mase" if test["mase"] is not None and score.overall["mase"] is not None else "mae"
-        own, naive = test[key], score.overall[key]
-        if own is not None and naive is not None and own >= naive:
-            lines.append(
-                f"warning: {name} does not beat {baseline} on the test part: "
-                f"{key.upper()} {own:.4g} against {naive:.4g}"
-            )
-    if result.test.series > 1 and result.test.without_mase:
-        lines.append(
-            f"warning: MASE is undefined for {result.test.series_without_mase} of {result.test.series} series, which "
-            "repeat themselves each season or have no more than one before the test part; left out of it"
-        )
-    elif result.test.without_mase:
-        names = ", ".join(result.test.without_mase[:MOST_TARGETS])
-        lines.append(f"warning: MASE is undefined where a series repeats itself each season; left out of it: {names}")
-    return lines
+    return [f"warning: {line}" for line in result.cautions()]

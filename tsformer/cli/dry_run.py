@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tsformer.cli.console import data_only, print_json, say
+from tsformer.cli.console import data_only, print_json, say, targets_named
 from tsformer.settings import Settings
 
 if TYPE_CHECKING:
@@ -40,15 +40,13 @@ def rehearse(settings: Settings, *, out: Path | None, plot: Path | None, as_json
 
 
 def _lines(made: DryRun) -> list[str]:
-    from tsformer.memory import in_units
+    from tsformer.machine import in_units
 
     document, memory = made.to_json(), made.memory
-    targets = document["targets"]
-    named = ", ".join(targets[:8]) + (", ..." if len(targets) > 8 else "")
     table = {
         "model": document["model"],
         "data": f"{document['data']}: {document['rows']:,} rows, {document['series']:,} series, "
-        f"{len(targets)} target{'s' if len(targets) > 1 else ''} ({named}), {document['covariates']} covariates",
+        f"{targets_named(document['targets'])}, {document['covariates']} covariates",
         "frequency": document["frequency"] or "unknown",
         "window": f"lookback {document['lookback']}, horizon {document['horizon']}, season {document['season']}, "
         f"stride {document['stride']}",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import json
 from collections.abc import Mapping
 from typing import Any
 
+from tsformer.config_layer import NAMED, SECTIONS, Layer, section_with, separate
 from tsformer.errors import UsageError, did_you_mean
-from tsformer.layers import NAMED, SECTIONS, Layer, separate
 
 PREFIX = "TSFORMER_OPT__"
 
@@ -36,7 +37,14 @@ def read_environment(environment: Mapping[str, str]) -> Layer:
             faults.append(str(fault))
             continue
         if section == "transform":
-            values["transform"] = separate(text)
+            names = separate(text)
+            values["transform"] = [name for name in names if isinstance(name, str)]
+            faults += [
+                f"{variable}: the name of a transform is a word, not {json.dumps(name)[:40]}; its options are given "
+                f"as {PREFIX}TRANSFORM__LOG__OPTION"
+                for name in names
+                if not isinstance(name, str)
+            ]
         elif section.startswith("transform."):
             options = values.setdefault("transform_options", {}).setdefault(section.removeprefix("transform."), {})
             options[field] = text
@@ -62,8 +70,12 @@ def _address(variable: str) -> tuple[str, str]:
         raise UsageError(f"{variable}: unknown variable; options are given as {PREFIX}MODEL__D_MODEL")
     section, separator, field = variable[len(PREFIX) :].lower().partition("__")
     if section not in SECTIONS:
-        known = [PREFIX + name.upper() for name in SECTIONS]
-        raise UsageError(f"{variable}: unknown section{did_you_mean(PREFIX + section.upper(), known)}")
+        home = None if separator else section_with(section)
+        if home:
+            raise UsageError(f"{variable} names no section; did you mean '{PREFIX}{home.upper()}__{section.upper()}'?")
+        # compared without the prefix, which would make all of them look alike
+        alike = [PREFIX + name.upper() for name in difflib.get_close_matches(section, SECTIONS, n=1)]
+        raise UsageError(f"{variable}: unknown section{did_you_mean(alike[0], alike) if alike else ''}")
     if section == "transform" and separator:
         name, _, field = field.rpartition("__")
         if not name or not field:

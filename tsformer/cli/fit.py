@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,9 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tsformer.cli.console import data_only, graceful_stop, guarded, print_json, print_score, progress_bar, say, warnings
+from tsformer.cli.console import (
+    cautions,
+    data_only,
+    graceful_stop,
+    guarded,
+    print_json,
+    print_score,
+    progress_bar,
+    say,
+    targets_named,
+)
 from tsformer.cli.dry_run import rehearse
-from tsformer.cli.sources import Data, File, Model, PluginFiles, Scale, Transforms, read_layers, with_plugin_options
+from tsformer.cli.line_config import Data, File, Model, PluginFiles, Scale, Transforms, read_layers, with_plugin_options
+from tsformer.cli.places import place, require_writable
 from tsformer.config import resolve
 from tsformer.errors import TsformerError, in_words
 from tsformer.settings import Settings
@@ -24,7 +34,7 @@ if TYPE_CHECKING:
 
 def command(words: Sequence[str] | None) -> Callable[..., None]:
     """The command with the options of the plugins that a line names; None when the line is another command's."""
-    return with_plugin_options(fit, words)
+    return with_plugin_options(fit, words, needs_data=True)
 
 
 def fit(
@@ -35,10 +45,10 @@ def fit(
     config: File = None,
     plugin: PluginFiles = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="The run folder. (default: a new folder in runs/)")
+        str | None, typer.Option(metavar="DIR", help="The run folder. (default: a new folder in runs/)")
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also write the picture of the last test forecast here.")
+        str | None, typer.Option(metavar="FILE", help="Also write the picture of the last test forecast here.")
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Check everything, print windows, parameters and memory, and stop.")
@@ -55,11 +65,17 @@ def fit(
         layers = read_layers(config=config, model=model, data=data, transform=transform, scale=scale, options=options)
         with data_only():
             settings = resolve(layers)
-        out, plot = (path and Path(os.path.expanduser(path)) for path in (out, plot))
-        if dry_run:
-            rehearse(settings, out=out, plot=plot, as_json=json, quiet=quiet)
+        folder, picture = place("--out", out), place("--plot", plot)
+        if folder is not None:
+            require_writable(f"--out {folder}", folder, folder=True)
         else:
-            _run(settings, out=out, plot=plot, as_json=json, quiet=quiet)
+            require_writable("the folder runs", Path("runs"), folder=True)
+        if picture is not None:
+            require_writable(f"--plot {picture}", picture)
+        if dry_run:
+            rehearse(settings, out=folder, plot=picture, as_json=json, quiet=quiet)
+        else:
+            _run(settings, out=folder, plot=picture, as_json=json, quiet=quiet)
 
 
 def _run(settings: Settings, *, out: Path | None, plot: Path | None, as_json: bool, quiet: bool) -> None:
@@ -71,11 +87,12 @@ def _run(settings: Settings, *, out: Path | None, plot: Path | None, as_json: bo
 
         if plot is not None:
             plots.require(plot)
+        here = Path.cwd()  # which a plugin may change
         panel = preparation.load_data(settings.data)
         for note in panel.notes:
             say(f"note: {note}", quiet=quiet)
         folder = out or new_folder(settings)
-        writer = Writer(folder)
+        writer = Writer(here / folder)
 
         def start(fitted: fitting.Fitted) -> None:
             writer.start(fitted)
@@ -90,11 +107,11 @@ def _run(settings: Settings, *, out: Path | None, plot: Path | None, as_json: bo
             writer.finish(result.fitted, result.summary())
         if not quiet:
             print_score(result)
-        for line in warnings(result):
+        for line in cautions(result):
             say(line)
         for picture in ([folder / "forecast.png"] if plots.available() else []) + ([plot] if plot else []):
             try:
-                plots.plot_test(result, picture)
+                plots.plot_test(result, here / picture)
             except Exception as error:  # a finished fit does not fail for its picture
                 say(f"warning: no picture {picture}: {error if isinstance(error, TsformerError) else in_words(error)}")
         if result.history.stopped == "early":
@@ -112,11 +129,12 @@ def _run(settings: Settings, *, out: Path | None, plot: Path | None, as_json: bo
 
 def _outline(fitted: Fitted, panel: Panel) -> str:
     """What is about to be fitted, in one line."""
-    window, targets = fitted.settings.window, fitted.schema.targets
-    named = ", ".join(targets[:8]) + (", ..." if len(targets) > 8 else "")
+    from tsformer.parameters import parameters_of
+
+    window = fitted.settings.window
     rows = f"{len(panel.values)} rows" + (f" in {len(panel.ids)} series" if panel.schema.id else "")
     return (
-        f"{fitted.settings.model.name}: {rows}, {len(targets)} target{'s' if len(targets) > 1 else ''} ({named}), "
+        f"{fitted.settings.model.name}: {rows}, {targets_named(fitted.schema.targets)}, "
         f"lookback {window.lookback}, horizon {window.horizon}, season {window.season}, "
-        f"{sum(p.numel() for p in fitted.module.parameters()):,} parameters"
+        f"{parameters_of(fitted.module):,} parameters"
     )

@@ -53,17 +53,35 @@ def parameters(section: str, config: type[Config], panel: str, key: str | None =
     return [_parameter(section, name, field, panel, key or section) for name, field in config.model_fields.items()]
 
 
+def read_given(arguments: Sequence[str], added: Sequence[inspect.Parameter]) -> dict[str, Any]:
+    """What a line gives to such parameters, before it is parsed."""
+    found: dict[str, Any] = {}
+    for parameter in added:
+        values = [v for name in _names(parameter) for v in given(arguments, name)]
+        if values:
+            many = parameter.annotation.__origin__ == list[str] | None
+            found[parameter.name] = values if many else values[-1]
+    return found
+
+
 def with_signature(function: Callable[..., None], added: Sequence[inspect.Parameter]) -> Callable[..., None]:
-    """A command like `function` with further options; their values reach its `**options`."""
+    """A command like `function` with further options; their values reach its `**options`.
+
+    Raises:
+        PluginError: two of all these options have the same flag.
+    """
     signature = inspect.signature(function, eval_str=True)
     own = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
-    names = [f"--{parameter.name}" for parameter in own] + ["--help"]
-    names += [name for parameter in added for name in parameter.annotation.__metadata__[0].param_decls]
-    twice = next((name for position, name in enumerate(names) if name in names[:position]), None)
-    if twice is not None:
-        raise PluginError(
-            f"the flag {twice} is declared twice; a plugin's Field(..., flag=...) needs a flag of its own"
-        )
+    names = [*(parameter.name.replace("_", "-") for parameter in own), "help", "plugin"]
+    owners = {f"--{name}": "tsformer itself" for name in names}
+    for parameter in added:
+        for flag in _names(parameter):
+            if flag in owners:
+                raise PluginError(
+                    f"the flag {flag} of {_owner(parameter)} is that of {owners[flag]}; "
+                    "a plugin's Field(..., flag=...) needs a flag of its own"
+                )
+            owners[flag] = _owner(parameter)
 
     @functools.wraps(function)
     def command(**options: Any) -> None:
@@ -122,8 +140,20 @@ def _parameter(section: str, name: str, field: FieldInfo, panel: str, key: str) 
         f"{key}.{name}".replace(".", SEPARATOR),
         inspect.Parameter.KEYWORD_ONLY,
         default=None,
-        annotation=Annotated[annotation, typer.Option(*names, **settings)],
+        annotation=Annotated[annotation, typer.Option(*names, **settings), tuple(names)],
     )
+
+
+def _names(parameter: inspect.Parameter) -> tuple[str, ...]:
+    """The long name of such a parameter and its short flag."""
+    names: tuple[str, ...] = parameter.annotation.__metadata__[1]
+    return names
+
+
+def _owner(parameter: inspect.Parameter) -> str:
+    """A plugin and its option, as a message names them: "model tcn (option width)"."""
+    heading = parameter.annotation.__metadata__[0].rich_help_panel
+    return f"{heading[:1].lower()}{heading[1:]} (option {parameter.name.rpartition(SEPARATOR)[2]})"
 
 
 def _help(field: FieldInfo) -> str:

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
-from pathlib import Path
+from inspect import Parameter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tsformer import registry
 from tsformer.cli.console import data_only, guarded, print_json, say
-from tsformer.cli.options import describe
-from tsformer.cli.sources import PLUGIN_HELP
+from tsformer.cli.fit import fit
+from tsformer.cli.line_config import PLUGIN_HELP
+from tsformer.cli.options import describe, parameters, with_signature
 from tsformer.errors import PluginError, did_you_mean
+from tsformer.plugin import option_flag
 from tsformer.registry import Entry, Kind
+from tsformer.settings import TrainConfig, WindowConfig
 
 if TYPE_CHECKING:
     from tsformer.plugin import Plugin
@@ -87,22 +92,21 @@ def check(
     """Run the conformance checks of a plugin: one line each, with what is wrong and where to look. Takes seconds."""
     with guarded(as_json=json):
         with data_only():
-            found = _in_file(name) if name.endswith(".py") else _called(name)
-            plugins = [(entry, registry.get(entry.kind, entry.name)) for entry in found]
+            from tsformer.testing.suite import NOT_RUN  # torch, which listing does not wait for
+
+            found = [registry.in_file(name)] if name.endswith(".py") else _called(name)
+            plugins = [(entry, registry.plugin_of(entry)) for entry in found]
         results = []
         for entry, value in plugins:
             if not json:
-                print(f"{entry.kind} {entry.name} ({entry.origin})")
-            checks = []
-            for outcome in _one_by_one(value):
-                checks.append(asdict(outcome))
-                if not json:
-                    word = {True: "ok", False: "FAIL", None: "skip"}[outcome.passed]
-                    short = outcome.check.removeprefix("check_")
-                    print(f"  {word:<4}  {short:<18}  {outcome.explanation or outcome.about}", flush=True)
-            passed = [item["check"] for item in checks if item["passed"]]
-            results.append({**_row(entry, False), "passed": len(passed) == len(checks), "checks": checks})
-            say(f"{entry.name}: {len(passed)} of {len(checks)} checks passed", quiet=json)
+                print(f"{entry.kind} {entry.name} ({entry.origin})", flush=True)
+            checks = [asdict(outcome) for outcome in _told(entry, value, quiet=json)]
+            counts = Counter(item["passed"] for item in checks)
+            results.append({**_row(entry, False), "passed": not counts[False], "checks": checks})
+            not_run = sum(item["explanation"] == NOT_RUN for item in checks)
+            others = {"failed": counts[False], "skipped": counts[None] - not_run, "not run": not_run}
+            more = "".join(f", {count} {word}" for word, count in others.items() if count)
+            say(f"{entry.name}: {counts[True]} checks passed{more}", quiet=json)
         if json:
             print_json({"schema": 1, "plugins": results})
         if not all(result["passed"] for result in results):
@@ -142,13 +146,6 @@ def _names() -> list[str]:
     return [name for kind in Kind for name in registry.entries(kind)]
 
 
-def _in_file(path: str) -> list[Entry]:
-    """The plugin that a file holds, not those that other places have under its name."""
-    found = _called(registry.load_file(path))
-    here = str(Path(path).expanduser().resolve())
-    return [entry for entry in found if entry.identity == here] or found
-
-
 def _tasks(plugin: object) -> list[str]:
     return sorted(task.value for task in getattr(plugin, "tasks", ()))
 
@@ -167,17 +164,57 @@ def _describe(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _one_by_one(plugin: Plugin) -> Iterator[Outcome]:
-    """The checks as they are done; what the plugin prints meanwhile goes to stderr."""
-    from tsformer.testing import outcomes  # torch, which listing does not wait for
+def _told(entry: Entry, plugin: Plugin, quiet: bool) -> Iterator[Outcome]:
+    """The checks as they are done, a line each; what the plugin prints meanwhile goes to stderr."""
+    from tsformer.testing import checks_of, outcomes
+    from tsformer.testing.suite import NOT_RUN
 
-    running = outcomes(plugin)
+    width = max(len(_short(check.__name__)) for check in checks_of(plugin))
+    running = itertools.chain(outcomes(plugin), _flags(entry, plugin))
+    not_run = 0
     while True:
         with data_only():
             outcome = next(running, None)
         if outcome is None:
-            return
+            break
         yield outcome
+        if outcome.explanation == NOT_RUN:
+            not_run += 1
+        elif not quiet:
+            word = {True: "ok", False: "FAIL", None: "skip"}[outcome.passed]
+            line = outcome.explanation or outcome.about
+            print(f"  {word:<4}  {_short(outcome.check):<{width}}  {line}", flush=True)
+    if not_run and not quiet:
+        print(f"  {not_run} more checks were not run, for they stand on the first")
+
+
+def _flags(entry: Entry, plugin: Plugin) -> Iterator[Outcome]:
+    """Whether a line of `fit` can have the plugin's short flags beside its own and those of any built-in; nothing if
+    there are none."""
+    from tsformer.testing import Outcome
+
+    if not any(option_flag(field) for field in plugin.config.model_fields.values()):
+        return
+    about = "The short flags are no others of fit, nor of a built-in plugin of another kind."
+    general = [*parameters("window", WindowConfig, "Window"), *parameters("train", TrainConfig, "Training")]
+    others = [other for kind in Kind if kind is not entry.kind for other in registry.entries(kind).values()]
+    try:
+        for other in (None, *(other for other in others if other.origin == "built-in")):
+            theirs = _parameters(other, registry.plugin_of(other)) if other else []
+            with_signature(fit, [*general, *theirs, *_parameters(entry, plugin)])
+    except PluginError as error:
+        yield Outcome("check_flags", about, False, str(error))
+    else:
+        yield Outcome("check_flags", about, True)
+
+
+def _parameters(entry: Entry, plugin: Plugin) -> list[Parameter]:
+    section = f"transform.{entry.name}" if entry.kind is Kind.TRANSFORM else entry.kind.value
+    return parameters(section, plugin.config, f"{entry.kind.capitalize()} {entry.name}", entry.kind.value)
+
+
+def _short(check: str) -> str:
+    return check.removeprefix("check_")
 
 
 def _print(item: dict[str, Any]) -> None:

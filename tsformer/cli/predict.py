@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from tsformer.cli.console import data_only, guarded, print_json, say
-from tsformer.cli.sources import PluginFiles
+from tsformer.cli.line_config import PluginFiles
+from tsformer.cli.places import named, place
 
 
 def predict(
@@ -19,7 +18,7 @@ def predict(
         typer.Option(metavar="FILE", help="New rows, - for stdin. (default: the data that the run was fitted on)"),
     ] = None,
     output: Annotated[str, typer.Option(metavar="FILE", help="The forecast table, - for stdout.")] = "-",
-    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="A picture of history and forecast.")] = None,
+    plot: Annotated[str | None, typer.Option(metavar="FILE", help="A picture of history and forecast.")] = None,
     horizon: Annotated[
         int | None, typer.Option(metavar="INTEGER", help="Steps to predict. (default: as fitted)")
     ] = None,
@@ -30,21 +29,26 @@ def predict(
 ) -> None:
     """Forecast what follows the last row of the input, in its own units and with the dates that come next."""
     with guarded(as_json=json):
-        from tsformer import fitting, preparation
+        named("--input", input)
+        named("--output", output)
+        from tsformer import preparation
         from tsformer import run as runs
+        from tsformer.building import device_of
         from tsformer.data.frames import write_table
         from tsformer.forecast import forecast
         from tsformer.report import plots
 
-        if plot is not None:
-            plot = Path(os.path.expanduser(plot))
-            plots.require(plot)
-        folder = runs.find(run)
+        picture = place("--plot", plot)
+        if picture is not None:
+            plots.require(picture)
+        folder = runs.find(named("RUN", run))
         with data_only():
             fitted, summary = runs.load(folder)
             if summary["status"] != "complete":
                 say(f"note: the fit of {folder} was {summary['status']}", quiet=quiet)
-            fitted.module.to(fitting.device_of(device))
+            for note in runs.other_plugins(folder, fitted):
+                say(f"note: {note}", quiet=quiet)
+            fitted.module.to(device_of(device))
             panel = preparation.read_rows(fitted.settings, input, fitted.schema)
             for note in panel.notes:
                 say(f"note: {note}", quiet=quiet)
@@ -68,9 +72,9 @@ def predict(
             )
         else:
             write_table(table, output)
-        if plot is not None:
-            plots.plot_forecast(panel, made, plot, fitted.settings.model.name)
-            say(f"picture: {plot}", quiet=quiet)
+        if picture is not None:
+            plots.plot_forecast(panel, made, picture, fitted.settings.model.name)
+            say(f"picture: {picture}", quiet=quiet)
         if output != "-":
             say(f"{len(table)} rows of {folder} in {output}", quiet=quiet)
 

@@ -22,6 +22,9 @@ MISSING = frozenset(
 LARGEST = 1e100
 """Beyond it squares and sums overflow; no unit that makes sense has such numbers."""
 
+SMALLEST = 1e-100
+"""A column with nothing larger has squares that become zero."""
+
 _LARGEST_FLOAT = int(np.finfo(np.float64).max)
 _NUMBER_LIKE = re.compile(r"[-+(]?[$€£]?\s?\d+(?:[.,' ]\d{3})*(?:[.,]\d+)?\s?[%KMBkmb]?\)?")
 
@@ -44,8 +47,8 @@ def require(frame: pd.DataFrame, names: Iterable[str], source: str) -> None:
 
 
 def listed(names: Collection[str]) -> str:
-    """Names in one line, the first eight of them."""
-    shown = ", ".join(list(names)[:8])
+    """Names in one line, the first eight of them; one with line breaks and the like is written as Python does."""
+    shown = ", ".join(name if name.isprintable() else repr(name) for name in list(names)[:8])
     return shown if len(names) <= 8 else f"{shown} and {len(names) - 8} more"
 
 
@@ -81,6 +84,25 @@ def numbers(frame: pd.DataFrame, name: str, source: str, *, named: bool) -> np.n
         f"{source}: column {name!r} has {int(bad.sum())} cell(s) that are not numbers, the first {text[row]!r} in "
         f"{place(frame, row)}: {_number_remedy(text[row])}"
     )
+
+
+def is_tiny(values: np.ndarray) -> bool:
+    """Whether numbers `[rows]` are not all zero, and all too small to compute with."""
+    return 0.0 < float(np.abs(values).max(initial=0.0)) < SMALLEST
+
+
+def as_text(name: object, what: str, source: str) -> str:
+    """The name of a column or a series, which has to come back from a file.
+
+    Raises:
+        DataError: no file can hold it: half of a surrogate pair.
+    """
+    text = str(name)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise DataError(f"{source} has the {what} {text!r}, which is no text that a file can hold: rename it") from None
+    return text
 
 
 def plain_numbers(column: pd.Series, cells: pd.Series | None = None) -> np.ndarray | None:

@@ -68,7 +68,7 @@ def is_monotonic(values: np.ndarray) -> bool:
     return len(steps) > 1 and bool((steps > 0).all() or (steps < 0).all())
 
 
-def is_regular(values: np.ndarray, *, several: bool) -> bool:
+def is_counter(values: np.ndarray, *, several: bool) -> bool:
     """Whether numbers `[rows]` count in one step; with `several` also those of several series in one table."""
     steps = np.diff(values)
     steps = -steps if (steps <= 0).all() else steps
@@ -169,6 +169,14 @@ def write_times(times: pd.DatetimeIndex, time_format: str) -> np.ndarray:
     tail = write_times(times, time_format[fraction.end() :])
     middle = np.array([f"{micro:06d}"[:digits] for micro in micros], dtype=object)
     return np.asarray(head + middle + tail, dtype=object)
+
+
+def show(time: object) -> str:
+    """A time as short as it can be written: no midnight, no empty seconds."""
+    if not isinstance(time, pd.Timestamp):
+        return str(time)
+    clock = "" if time == time.normalize() else " %H:%M" if time.second == time.microsecond == 0 else " %H:%M:%S"
+    return time.strftime(f"%Y-%m-%d{clock}") + (time.strftime("%z") if clock and time.tz else "")
 
 
 def _read_iso(text: pd.Series) -> tuple[pd.DatetimeIndex, str]:

@@ -17,8 +17,8 @@ from tsformer.data.clock import (
     are_years,
     check_format,
     epoch_unit,
+    is_counter,
     is_monotonic,
-    is_regular,
     looks_like_date,
     read_times,
     reads_as_date,
@@ -46,7 +46,7 @@ def tells_time_again(name: str, values: np.ndarray) -> bool:
     """Whether numbers `[rows]` beside the column of times are times too: years, months, counters, seconds."""
     kind = _kind(name, values)
     if kind == "years":
-        return "year" in _words(name) or is_regular(values, several=True)
+        return "year" in _words(name) or is_counter(values, several=True)
     part = _PARTS.get(_plain(name))
     return kind in ("epoch", "counter") or (
         part is not None and are_whole(values) and bool(values.min() >= 0 and values.max() <= part)
@@ -192,7 +192,7 @@ def _find_numbers(frame: pd.DataFrame, taken: Collection[str], source: str, chos
         values = plain_numbers(frame[name])
         if values is not None and (is_time_name(name) or name == first) and not reads_as_date(values):
             held[name], kinds[name] = values, _kind(name, values)
-            if kinds[name] == "epoch" and chosen and is_regular(values, several=True):
+            if kinds[name] == "epoch" and chosen and is_counter(values, several=True):
                 kinds[name] = "counter"
     years = [name for name, kind in kinds.items() if kind == "years"]
     if len(years) > 1:
@@ -230,15 +230,15 @@ def _kind(name: str, values: np.ndarray) -> str:
     """What numbers `[rows]` in a column of that name are to the time: "years", "epoch" (seconds since 1970), "counter",
     "irregular" (a time by its name, which cannot be taken), or "" (a measurement)."""
     rank, words, monotonic = _RANKS.get(_plain(name)), _words(name), is_monotonic(values)
-    ordered = monotonic or is_regular(values, several=True)
+    ordered = monotonic or is_counter(values, several=True)
     if are_years(values) and (rank == 0 or "year" in words) and (ordered or _plain(name) == "year"):
         return "years"
     if not is_time_name(name):
-        return "counter" if name.startswith("Unnamed: ") and is_regular(values, several=True) else ""
+        return "counter" if name.startswith("Unnamed: ") and is_counter(values, several=True) else ""
     if epoch_unit(values) and (rank == 0 or monotonic):
         return "epoch"
     # A name that only contains a word of time (travel_time) needs one step from the first row to the last.
-    if is_regular(values, several=rank in (0, 1)):
+    if is_counter(values, several=rank in (0, 1)):
         return "counter"
     return "irregular" if rank is not None and (are_whole(values) or (rank == 0 and monotonic)) else ""
 

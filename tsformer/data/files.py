@@ -144,11 +144,12 @@ def find_table(path: str | os.PathLike[str]) -> Path | Traversable:
             raise DataError(f"{path} is a folder: name a file in it{_alike('', file, every=True)}")
         folder = file.parent
         if not folder.is_dir():
-            raise DataError(f"no file {path}: there is no folder {folder}")
+            here = "" if folder.is_absolute() else f" in {Path.cwd()}"
+            raise DataError(f"no file {path}: there is no folder {folder}{here}")
     except (OSError, ValueError) as error:
         raise DataError(f"no file {os.fspath(path)!r}: {one_line(error)}") from None
     raise DataError(
-        f"no file {path}{_alike(file.name, folder) or f' in {folder.resolve()}'}"
+        f"no file {path}{'' if file.is_absolute() else f' in {folder.resolve()}'}{_alike(file.name, folder)}"
         f"; data sets that come with tsformer: {', '.join(sorted(shipped))}"
     )
 

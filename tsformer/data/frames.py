@@ -13,7 +13,7 @@ from typing import IO, Any
 import numpy as np
 import pandas as pd
 
-from tsformer.data.cells import LARGEST, listed, numbers, place, require
+from tsformer.data.cells import LARGEST, SMALLEST, as_text, is_tiny, listed, numbers, place, require
 from tsformer.data.clock import are_whole, is_own_format, looks_like_date, reads_as_date, write_times
 from tsformer.data.columns import TimeColumn, find_time, index_name, is_time_name, read_time, tells_time_again
 from tsformer.data.files import find_table, read_table, source_name, write_table
@@ -154,7 +154,7 @@ def _tidy(frame: pd.DataFrame, source: str) -> pd.DataFrame:
         raise DataError(f"{source} has no rows")
     if not len(frame.columns):
         raise DataError(f"{source} has {len(frame)} row(s) but no column: a column of numbers is needed")
-    frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
+    frame = frame.set_axis([as_text(name, "column", source) for name in frame.columns], axis=1)
     if not frame.columns.is_unique:
         repeated = sorted(set(frame.columns[frame.columns.duplicated()]))
         raise DataError(f"{source} has several columns called {listed(repeated)}: give each its own name")
@@ -193,7 +193,7 @@ def _choose_targets(
     if not chosen:
         hint = ": name one with --target" if ignored["time"] else ""
         raise DataError(f"{source} has no column of numbers to forecast, it has {listed(list(frame.columns))}{hint}")
-    whole = [name for name, column in chosen.items() if (np.abs(column) <= LARGEST).all()]
+    whole = [name for name, column in chosen.items() if (np.abs(column) <= LARGEST).all() and not is_tiny(column)]
     for name in chosen:
         if name not in whole:
             others = f"; or choose columns without: --target {','.join(whole[:3])}" if whole else ""
@@ -228,6 +228,11 @@ def _complete(frame: pd.DataFrame, name: str, source: str, hint: str = "") -> np
                 f"{source}: column {name!r} has {int(bad.sum())} {what}, the first in "
                 f"{place(frame, int(bad.argmax()))}: {remedy}{hint}"
             )
+    if is_tiny(values):
+        raise DataError(
+            f"{source}: column {name!r} has no value beyond {np.abs(values).max():g}; below {SMALLEST:g} they are too "
+            f"small to compute with: bring the column to a sensible unit{hint}"
+        )
     return values
 
 

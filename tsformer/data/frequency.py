@@ -10,15 +10,14 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from tsformer.data.clock import show
 from tsformer.data.counter import check_numbers, next_numbers, numeric_step
-from tsformer.data.irregular import check_order, refuse_gaps, refuse_steps, show
+from tsformer.data.irregular import refuse_gaps, refuse_steps
 from tsformer.data.months import DAY_RULES, HALF_RULES
 from tsformer.data.pattern import propose
 from tsformer.data.step import DAY, LONGEST_CLOSURE, Step
-from tsformer.data.wall import Wall, calendar, exists, from_passed, from_wall, passed, shown
+from tsformer.data.wall import Wall, as_numbers, calendar, exists, from_passed, from_wall, passed, shown
 from tsformer.errors import DataError
-
-__all__ = ["Frequency", "check_steps", "holidays", "infer_frequency", "next_times", "normalise", "season_of", "show"]
 
 Frequency = str | float
 
@@ -87,6 +86,31 @@ def infer_frequency(times: pd.Index) -> Frequency:
         if len(times) < MOST_WEEKDAYS * (ordinals[-1] - ordinals[0] + 1):
             refuse_gaps(times, np.diff(ordinals) - 1, "B")
     return frequency
+
+
+def check_order(times: pd.Index) -> None:
+    """Raise DataError unless times `[rows]` are there, ascend, and are not finer than a microsecond."""
+    if times.hasnans:
+        empty = np.asarray(times.isna())
+        raise DataError(f"{int(empty.sum())} time(s) are missing, the first in row {int(empty.argmax())}")
+    if isinstance(times, pd.DatetimeIndex) and times.unit == "ns" and (times.asi8 % 1000).any():
+        fine = times[int((times.asi8 % 1000 != 0).argmax())]
+        raise DataError(f"times are finer than a microsecond, the first {fine}: round them")
+    if times.is_monotonic_increasing and times.is_unique:
+        return
+    repeated = times.duplicated()
+    if repeated.any():
+        raise DataError(
+            f"{int(repeated.sum())} time(s) are repeated, the first {show(times[int(repeated.argmax())])}: "
+            "keep one row for each time"
+        )
+    values = as_numbers(times)
+    back = values[1:] < values[:-1]
+    at = int(back.argmax())
+    raise DataError(
+        f"times go backwards {int(back.sum())} time(s), first from {show(times[at])} to {show(times[at + 1])}: "
+        "sort the rows by time"
+    )
 
 
 def check_steps(times: pd.Index, frequency: Frequency | None) -> None:

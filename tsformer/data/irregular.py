@@ -7,38 +7,15 @@ from typing import NoReturn
 import numpy as np
 import pandas as pd
 
+from tsformer.data.clock import show
+from tsformer.data.mode import commonest
 from tsformer.data.months import DAY_RULES, weekday_of
 from tsformer.data.pattern import by_month, is_regular
 from tsformer.data.step import DAY, MICROSECONDS, Step
-from tsformer.data.wall import calendar, commonest, passed, shown
+from tsformer.data.wall import calendar, passed, shown
 from tsformer.errors import DataError
 
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-
-
-def check_order(times: pd.Index) -> None:
-    """Raise DataError unless times `[rows]` are there, ascend, and are not finer than a microsecond."""
-    if times.hasnans:
-        empty = np.asarray(times.isna())
-        raise DataError(f"{int(empty.sum())} time(s) are missing, the first in row {int(empty.argmax())}")
-    if isinstance(times, pd.DatetimeIndex) and times.unit == "ns" and (times.asi8 % 1000).any():
-        fine = times[int((times.asi8 % 1000 != 0).argmax())]
-        raise DataError(f"times are finer than a microsecond, the first {fine}: round them")
-    if times.is_monotonic_increasing and times.is_unique:
-        return
-    repeated = times.duplicated()
-    if repeated.any():
-        raise DataError(
-            f"{int(repeated.sum())} time(s) are repeated, the first {show(times[int(repeated.argmax())])}: "
-            "keep one row for each time"
-        )
-    values = times.to_numpy()
-    back = values[1:] < values[:-1]
-    at = int(back.argmax())
-    raise DataError(
-        f"times go backwards {int(back.sum())} time(s), first from {show(times[at])} to {show(times[at + 1])}: "
-        "sort the rows by time"
-    )
 
 
 def refuse_gaps(times: pd.Index, missing: np.ndarray, frequency: str | float) -> NoReturn:
@@ -82,14 +59,6 @@ def refuse_steps(times: pd.Index, frequency: str | float, fits: np.ndarray) -> N
         where = f"the first that differs from {show(times[at])} to {show(times[at + 1])}"
     steps = f"steps are irregular: {listed}{' and others' if len(found) > 4 else ''}" if listed else ""
     raise DataError(f"{'; '.join(part for part in (steps, where) if part)}: {remedy}")
-
-
-def show(time: object) -> str:
-    """A time as short as it can be written: no midnight, no empty seconds."""
-    if not isinstance(time, pd.Timestamp):
-        return str(time)
-    clock = "" if time == time.normalize() else " %H:%M" if time.second == time.microsecond == 0 else " %H:%M:%S"
-    return time.strftime(f"%Y-%m-%d{clock}") + (time.strftime("%z") if clock and time.tz else "")
 
 
 def _weekdays_left_out(times: pd.DatetimeIndex) -> str:

@@ -9,9 +9,11 @@ from pathlib import PurePath
 import numpy as np
 import pandas as pd
 
-from tsformer.data.cells import place
-from tsformer.data.frequency import Frequency, check_steps, holidays, infer_frequency, show
+from tsformer.data.cells import as_text, place
+from tsformer.data.clock import show
+from tsformer.data.frequency import Frequency, check_steps, holidays, infer_frequency
 from tsformer.data.panel import Panel, Schema
+from tsformer.data.wall import as_numbers
 from tsformer.errors import DataError
 
 _CLOCKS = {"time", "hour", "hr", "clock"}
@@ -41,7 +43,7 @@ def assemble(
         DataError: on times that repeat within a series, gaps, irregular steps, or several frequencies.
     """
     codes, ids = _series(frame, schema.id, source)
-    keys = times.asi8 if isinstance(times, pd.DatetimeIndex) else times.to_numpy()
+    keys = as_numbers(times)
     grouped = np.argsort(codes, kind="stable")
     inside = np.diff(codes[grouped]) == 0
     back = inside & (np.diff(keys[grouped]) < 0)
@@ -77,7 +79,7 @@ def _series(frame: pd.DataFrame, id: str | None, source: str) -> tuple[np.ndarra
     if column.dtype == object:  # of several types, perhaps: 1 and "1" are written alike
         column = column.map(str, na_action="ignore")
     codes, found = pd.factorize(column)
-    names = tuple(str(name) for name in found)
+    names = tuple(as_text(name, "series", source) for name in found)
     blank = [code for code, name in enumerate(names) if not name.strip()]
     empty = (codes < 0) | np.isin(codes, blank)
     if empty.any():
@@ -105,9 +107,9 @@ def _check_frequency(
     times: pd.Index, offsets: np.ndarray, ids: tuple[str, ...], schema: Schema, where: str, like: str | None = None
 ) -> None:
     seen: set[bytes] = set()
+    keys = as_numbers(times)
     for name, (start, stop) in zip(ids, itertools.pairwise(offsets), strict=True):
-        part = times[start:stop]
-        key = part.to_numpy().tobytes()
+        part, key = times[start:stop], keys[start:stop].tobytes()
         # Many series share one calendar: it is looked at once.
         if key in seen:
             continue

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from tsformer.data.cells import listed
-from tsformer.errors import DataError
+from tsformer.errors import DataError, UsageError
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,39 @@ def split_by_time(
     return Split(train, lengths - test, lengths)
 
 
+def check_split(
+    split: Split, lengths: np.ndarray, horizon: int, lookback: int, lost: int = 0, ids: Sequence[str] | None = None
+) -> None:
+    """Refuse a split of the user's own unless each part of each series holds a window.
+
+    Arguments as in `split_by_time`.
+
+    Raises:
+        UsageError: names the first series that it does not fit, and says how many there are.
+    """
+    parts = (("train", split.train), ("validation", split.validation), ("lengths", split.lengths))
+    for name, stops in parts:
+        whole = isinstance(stops, np.ndarray) and stops.dtype == np.int64 and stops.shape == lengths.shape
+        if not whole:
+            raise UsageError(f"split.{name} must be an int64 array with a number for each of {len(lengths)} series")
+    beyond = np.flatnonzero(split.lengths > lengths)
+    if len(beyond):
+        first, others = int(beyond[0]), _others(lengths, beyond, ids, "too short")
+        raise UsageError(
+            f"the split of {_name(ids, first)} ends at row {int(split.lengths[first])}, "
+            f"but it has {int(lengths[first])} rows{others}"
+        )
+    starts = (np.full_like(split.train, lookback + lost), split.train, split.validation)
+    for (name, stops), start, part in zip(parts, starts, ("training", "validation", "test"), strict=True):
+        short = np.flatnonzero(stops - start < horizon)
+        if len(short):
+            first, others = int(short[0]), _others(lengths, short, ids, "split like that")
+            raise UsageError(
+                f"the split of {_name(ids, first)} leaves no {part} window: split.{name} is {int(stops[first])}, "
+                f"and {int(start[first])} rows before it and a horizon of {horizon} need more{others}"
+            )
+
+
 def too_short(lengths: np.ndarray, short: np.ndarray, ids: Sequence[str] | None, needs: str, remedy: str) -> DataError:
     """What to raise when series `short` of all have too few rows: names the first, and says how many there are.
 
@@ -61,19 +95,27 @@ def too_short(lengths: np.ndarray, short: np.ndarray, ids: Sequence[str] | None,
         needs: what rows are needed for, and how many.
         remedy: what to do.
     """
-    first = int(short[0])
-    name = f"series {ids[first]!r}" if ids else "the series"
-    others, drop = "", ""
-    if ids and len(lengths) > 1:
-        others = f" ({len(short)} of {len(lengths)} series are too short: {listed([ids[i] for i in short])})"
-        drop = ", or leave the short series out"
-    return DataError(f"{name} has {int(lengths[first])} rows; {needs}{others}; {remedy}{drop}")
+    first, others = int(short[0]), _others(lengths, short, ids, "too short")
+    drop = ", or leave the short series out" if others else ""
+    return DataError(f"{_name(ids, first)} has {int(lengths[first])} rows; {needs}{others}; {remedy}{drop}")
 
 
 def shortest(lookback: int, horizon: int) -> int:
     """The fewest rows with which `split_by_time` succeeds."""
-    rows = np.arange(lookback + 3 * horizon, 2 * (lookback + 3 * horizon) + 20)
-    return int(rows[_parts(rows, horizon)[0] >= lookback + horizon][0])
+    rows = range(lookback + 3 * horizon, 2 * (lookback + 3 * horizon) + 20)
+    enough = bisect_left(rows, True, key=lambda count: bool(_parts(np.array(count), horizon)[0] >= lookback + horizon))
+    return rows[enough]
+
+
+def _name(ids: Sequence[str] | None, series: int) -> str:
+    return f"series {ids[series]!r}" if ids else "the series"
+
+
+def _others(lengths: np.ndarray, bad: np.ndarray, ids: Sequence[str] | None, how: str) -> str:
+    """How many series are like the one that a message names, where there are several at all."""
+    if not ids or len(lengths) == 1:
+        return ""
+    return f" ({len(bad)} of {len(lengths)} series are {how}: {listed([ids[i] for i in bad])})"
 
 
 def _parts(lengths: np.ndarray, horizon: int) -> tuple[np.ndarray, np.ndarray]:

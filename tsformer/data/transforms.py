@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import torch
 
+from tsformer.data.clock import show
 from tsformer.data.panel import Panel, by_series
-from tsformer.errors import DataError, InvalidValuesError, PluginError, at_fault
+from tsformer.errors import DataError, DivergedError, InvalidValuesError, PluginError, at_fault
 from tsformer.plugin import State, Transform
 
 
 @dataclass(frozen=True)
-class Step:
+class Link:
     """One transform of the chain.
 
     Attributes:
@@ -40,8 +41,8 @@ class Transformed:
     Attributes:
         values: float64 `[rows, columns]`, each series shorter by `lost`.
         offsets: int64 `[series + 1]` into `values`.
-        inputs: for each step, what went into it: float64 `[rows of that stage, columns]`, with its offsets.
-        states: for each series, the state of each step.
+        inputs: for each link, what went into it: float64 `[rows of that stage, columns]`, with its offsets.
+        states: for each series, the state of each link.
     """
 
     values: np.ndarray
@@ -69,18 +70,18 @@ class Chain:
     """Transforms one after another: those of the targets in the order given, then the scaler on every column.
 
     Args:
-        steps: the transforms.
-        states: per series id, the state of each step, from an earlier `fit`.
+        links: the transforms.
+        states: per series id, the state of each link, from an earlier `fit`.
     """
 
-    def __init__(self, steps: Sequence[Step], states: Mapping[str, Sequence[State]] | None = None) -> None:
-        self.steps = tuple(steps)
+    def __init__(self, links: Sequence[Link], states: Mapping[str, Sequence[State]] | None = None) -> None:
+        self.links = tuple(links)
         self.states = {name: tuple(states[name]) for name in states} if states else {}
 
     @property
     def lost(self) -> int:
         """Rows lost at the start of each series."""
-        return sum(step.transform.lost_rows for step in self.steps)
+        return sum(link.transform.lost_rows for link in self.links)
 
     def fit(self, panel: Panel, train: np.ndarray) -> None:
         """Learn each series' state from its first `train[i]` rows, and from nothing else."""
@@ -99,7 +100,7 @@ class Chain:
         Raises:
             DataError: a value outside a transform's domain; names column, row, date and count.
         """
-        stages: list[list[np.ndarray]] = [[] for _ in self.steps]
+        stages: list[list[np.ndarray]] = [[] for _ in self.links]
         states = []
         for series in range(len(panel.ids)):
             rows = panel.values[panel.rows(series)]
@@ -108,9 +109,9 @@ class Chain:
                 known = tuple(self._fit_series(panel, series, len(rows)))
             states.append(known)
             lost = 0
-            for number, (step, state) in enumerate(zip(self.steps, known, strict=True)):
-                rows = self._apply(step, rows, state, panel, series, lost)
-                lost += step.transform.lost_rows
+            for number, (link, state) in enumerate(zip(self.links, known, strict=True)):
+                rows = self._apply(link, rows, state, panel, series, lost)
+                lost += link.transform.lost_rows
                 stages[number].append(rows)
         joined = [(panel.values, panel.offsets), *((np.concatenate(stage), _offsets(stage)) for stage in stages)]
         values, offsets = joined[-1]
@@ -124,24 +125,28 @@ class Chain:
             data: what `forward` returned.
             series: int64 `[windows]`, the series of each path.
             origin: int64 `[windows]`, row in `data.values` of each path's first step.
+
+        Raises:
+            PluginError: a transform makes NaN of finite values.
+            DivergedError: finite values are too large for a transform's inverse.
         """
         result = np.array(path, dtype=np.float64)
         start_of, groups = data.offsets, by_series(series)
-        for number in reversed(range(len(self.steps))):
-            step, (inputs, offsets) = self.steps[number], data.inputs[number]
-            first, stop = step.columns[0], min(step.columns[1], path.shape[-1])
+        for number in reversed(range(len(self.links))):
+            link, (inputs, offsets) = self.links[number], data.inputs[number]
+            first, stop = link.columns[0], min(link.columns[1], path.shape[-1])
             if first >= stop:
-                continue  # a step on covariates only
-            depth = max(1, step.transform.lost_rows)
-            lost_after = sum(s.transform.lost_rows for s in self.steps[number:])
+                continue  # a link on covariates only
+            depth = max(1, link.transform.lost_rows)
+            lost_after = sum(s.transform.lost_rows for s in self.links[number:])
             for index, mine in groups:
                 # the same moment, counted in the rows of this stage
                 here = origin[mine] - start_of[index] + lost_after + offsets[index]
                 anchor = inputs[here[:, None] + np.arange(-depth, 0)][:, :, first:stop]
                 part = result[mine][:, :, first:stop]
-                with at_fault(step, "inverse"), np.errstate(all="ignore"):
-                    back = step.transform.inverse(part.copy(), data.states[index][number], anchor)
-                result[mine, :, first:stop] = _promised(step, "inverse", back, part.shape)
+                with at_fault(link, "inverse"), np.errstate(all="ignore"):
+                    back = link.transform.inverse(part.copy(), data.states[index][number], anchor)
+                result[mine, :, first:stop] = _brought_back(link, back, part)
         return result
 
     def to_json(self) -> dict[str, Any]:
@@ -152,65 +157,97 @@ class Chain:
         rows = panel.values[panel.rows(series)][:train]
         states: list[State] = []
         lost = 0
-        for step in self.steps:
-            first, stop = step.columns
-            self._check_length(step, rows, panel, series)
+        for link in self.links:
+            first, stop = link.columns
+            self._check_length(link, rows, panel, series)
             try:
-                with at_fault(step, "fit"), np.errstate(all="ignore"):
-                    state = step.transform.fit(rows[:, first:stop].copy())
+                with at_fault(link, "fit"), np.errstate(all="ignore"):
+                    state = link.transform.fit(rows[:, first:stop].copy())
             except InvalidValuesError as fault:
-                raise _outside(fault, self._named(step), step, panel, series, lost) from fault
-            states.append(_plain(step, state))
-            rows = self._apply(step, rows, states[-1], panel, series, lost)
-            lost += step.transform.lost_rows
+                raise self._outside(fault, link, panel, series, lost) from fault
+            states.append(_plain(link, state))
+            rows = self._apply(link, rows, states[-1], panel, series, lost)
+            lost += link.transform.lost_rows
         return states
 
-    def _apply(self, step: Step, rows: np.ndarray, state: State, panel: Panel, series: int, lost: int) -> np.ndarray:
-        first, stop = step.columns
-        self._check_length(step, rows, panel, series)
+    def _apply(self, link: Link, rows: np.ndarray, state: State, panel: Panel, series: int, lost: int) -> np.ndarray:
+        first, stop = link.columns
+        self._check_length(link, rows, panel, series)
         try:
-            with at_fault(step, "forward"), np.errstate(all="ignore"):
-                changed = step.transform.forward(rows[:, first:stop].copy(), state)
+            with at_fault(link, "forward"), np.errstate(all="ignore"):
+                changed = link.transform.forward(rows[:, first:stop].copy(), state)
         except InvalidValuesError as fault:
-            raise _outside(fault, self._named(step), step, panel, series, lost) from fault
-        result = rows[step.transform.lost_rows :].copy()
-        changed = _promised(step, "forward", changed, (len(result), stop - first))
+            raise self._outside(fault, link, panel, series, lost) from fault
+        result = rows[link.transform.lost_rows :].copy()
+        changed = _promised(link, "forward", changed, (len(result), stop - first))
         if not np.isfinite(changed).all():
+            lost += link.transform.lost_rows
+            if np.isnan(changed).any():
+                bad = InvalidValuesError(np.isnan(changed), "become NaN in forward", "a fault of the transform")
+                raise PluginError(_place(bad, self._named(link), link, panel, series, lost))
             bad = InvalidValuesError(~np.isfinite(changed), "are too large to compute with", "choose a sensible unit")
-            raise _outside(bad, self._named(step), step, panel, series, lost + step.transform.lost_rows)
+            raise DataError(_place(bad, self._named(link), link, panel, series, lost))
         result[:, first:stop] = changed
         return result
 
-    def _named(self, step: Step) -> str:
-        """A step with those before it, whose results its values are."""
-        before = ", ".join(f"'{other.name}'" for other in self.steps[: self.steps.index(step)])
-        return f"{step} after {before}" if before else str(step)
+    def _named(self, link: Link) -> str:
+        """A link with those before it, whose results its values are."""
+        before = ", ".join(f"'{other.name}'" for other in self._before(link))
+        return f"{link} after {before}" if before else str(link)
 
-    def _check_length(self, step: Step, rows: np.ndarray, panel: Panel, series: int) -> None:
-        if len(rows) <= step.transform.lost_rows:
-            raise DataError(f"{_series(panel, series)}{len(rows)} rows are too few for the transform '{step.name}'")
+    def _before(self, link: Link) -> tuple[Link, ...]:
+        return self.links[: self.links.index(link)]
+
+    def _outside(self, fault: InvalidValuesError, link: Link, panel: Panel, series: int, lost: int) -> DataError:
+        """What to raise for values outside a transform's domain: the results of other transforms, or the data's."""
+        if self._before(link):
+            fault = InvalidValuesError(fault.bad, fault.what, f"put '{link.name}' first, before other transforms")
+        return DataError(_place(fault, self._named(link), link, panel, series, lost))
+
+    def _check_length(self, link: Link, rows: np.ndarray, panel: Panel, series: int) -> None:
+        if len(rows) <= link.transform.lost_rows:
+            raise DataError(f"{_series(panel, series)}{len(rows)} rows are too few for the transform '{link.name}'")
 
 
 def _offsets(stage: list[np.ndarray]) -> np.ndarray:
     return np.concatenate([[0], np.cumsum([len(rows) for rows in stage])]).astype(np.int64)
 
 
-def _promised(step: Step, method: str, values: object, shape: tuple[int, ...]) -> np.ndarray:
+def _promised(link: Link, method: str, values: object, shape: tuple[int, ...]) -> np.ndarray:
     """A plugin's array, refused when it is none of the promised shape: numpy would stretch it silently."""
-    if not isinstance(values, np.ndarray) or values.shape != shape or values.dtype.kind not in "fiu":
-        got = values.shape if isinstance(values, np.ndarray) else type(values).__name__
-        raise PluginError(f"{step}: {method} returned {got}, not an array {shape}")
+    if not isinstance(values, np.ndarray):
+        raise PluginError(f"{link}: {method} returned {type(values).__name__}, not an array {shape}")
+    if values.shape != shape or values.dtype.kind not in "fiu":
+        got = f"an array {values.shape} of {values.dtype}"
+        raise PluginError(f"{link}: {method} returned {got}, not an array {shape} of numbers")
     return values
 
 
-def _plain(step: Step, state: object) -> State:
+def _brought_back(link: Link, back: object, path: np.ndarray) -> np.ndarray:
+    """What a transform's inverse made of paths `[windows, horizon, channels]`."""
+    values = _promised(link, "inverse", back, path.shape)
+    if np.isfinite(values).all():
+        return values
+    # a window's steps may depend on each other; what was not finite before is no fault of the transform
+    finite = np.isfinite(path).all(axis=(1, 2))
+    if np.isnan(values[finite]).any():
+        raise PluginError(f"{link}: inverse returned NaN for finite values")
+    if not np.isfinite(values[finite]).all():
+        raise DivergedError(
+            f"the model predicts values so large that the {link} cannot bring them back to the data's unit: "
+            "are the rows on the scale of those that it was fitted on? A smaller --lr may help, or another transform"
+        )
+    return values
+
+
+def _plain(link: Link, state: object) -> State:
     """A state as it will come back from a run folder."""
     try:
-        plain = json.loads(json.dumps(state, allow_nan=False))
+        plain = json.loads(json.dumps(state, allow_nan=False, ensure_ascii=False).encode())
     except (TypeError, ValueError) as error:
-        raise PluginError(f"{step}: fit returned what is not plain JSON ({error})") from None
+        raise PluginError(f"{link}: fit returned what is not plain JSON ({error})") from None
     if not isinstance(plain, dict):
-        raise PluginError(f"{step}: fit returned {type(state).__name__}, not a dictionary")
+        raise PluginError(f"{link}: fit returned {type(state).__name__}, not a dictionary")
     return plain
 
 
@@ -223,12 +260,13 @@ def _series(panel: Panel, series: int) -> str:
     return f"series '{panel.ids[series]}': " if panel.schema.id else ""
 
 
-def _outside(fault: InvalidValuesError, transform: str, step: Step, panel: Panel, series: int, lost: int) -> DataError:
+def _place(fault: InvalidValuesError, transform: str, link: Link, panel: Panel, series: int, lost: int) -> str:
+    """What is wrong with which values, and where the first one is."""
     bad = np.asarray(fault.bad)
     row, column = (int(i) for i in np.argwhere(bad)[0])
-    name = panel.schema.columns[step.columns[0] + column]
+    name = panel.schema.columns[link.columns[0] + column]
     place = panel.rows(series).start + row + lost
-    return DataError(
+    return (
         f"{_series(panel, series)}{transform}: {int(bad.sum())} value(s) {fault.what}, first in column "
-        f"'{name}' at {panel.times[place]} (row {row + lost + 1} of the series); {fault.remedy}"
+        f"'{name}' at {show(panel.times[place])} (row {row + lost + 1} of the series); {fault.remedy}"
     )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from datetime import timedelta, timezone, tzinfo
 
 import numpy as np
 import pandas as pd
 
+from tsformer.data.mode import commonest
 from tsformer.data.step import DAY, MICROSECONDS
 from tsformer.errors import DataError
 
@@ -29,6 +31,14 @@ class Wall:
     days: np.ndarray
     clock: int
     keeps_clock: np.ndarray
+
+
+def as_numbers(times: pd.Index) -> np.ndarray:
+    """Times `[rows]` as numbers that sort and compare like them; dates in UTC and in their own unit.
+
+    Not `to_numpy`: it makes a Python object of each time with a zone.
+    """
+    return np.asarray(times.asi8) if isinstance(times, pd.DatetimeIndex) else times.to_numpy()
 
 
 def passed(times: pd.DatetimeIndex) -> np.ndarray:
@@ -59,6 +69,12 @@ def calendar(times: pd.DatetimeIndex) -> Wall:
         before = shown(from_passed(end - 1, times.tz)) - (end - 1)
         keeps[off] = (now == end) | (now == expected[off] - before)
     return Wall(days, clock, keeps)
+
+
+def usual_clocks(times: pd.DatetimeIndex, offsets: np.ndarray) -> list[int]:
+    """For each series of a panel the time of day that `calendar` finds, in microseconds."""
+    clock = shown(times) % DAY
+    return [commonest(clock[start:stop]) for start, stop in itertools.pairwise(offsets)]
 
 
 def from_passed(microseconds: np.ndarray, zone: tzinfo | None) -> pd.DatetimeIndex:
@@ -107,12 +123,6 @@ def zone_name(zone: tzinfo) -> str:
     if offset is None or offset % timedelta(minutes=1):
         raise DataError(f"time zone {zone} has no name that other machines know: tz_convert('UTC') or a named zone")
     return str(timezone(offset))
-
-
-def commonest(values: np.ndarray) -> int:
-    """The most frequent of whole numbers, the smallest if several are."""
-    found, counts = np.unique(values, return_counts=True)
-    return int(found[counts.argmax()])
 
 
 def _gap_ends(wall: np.ndarray, zone: tzinfo) -> np.ndarray:

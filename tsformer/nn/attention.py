@@ -12,8 +12,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tsformer.nn.dropout import Dropout
-from tsformer.nn.positions import PositionKind
-from tsformer.nn.relative import RelativeBias
+from tsformer.nn.positions import KINDS, PositionKind, unknown_positions
+from tsformer.nn.relative import RelativeBias, buckets_between
 from tsformer.nn.rotary import RotaryPositions
 
 
@@ -24,6 +24,7 @@ def attention(
     mask: Tensor | None = None,
     causal: bool = False,
     bias: Tensor | None = None,
+    dropout: float = 0.0,
 ) -> Tensor:
     """softmax(Q K^T / sqrt(d)) V (equation 1), by the fused kernel.
 
@@ -33,22 +34,23 @@ def attention(
         mask: boolean, broadcastable to `[batch, heads, queries, keys]`, True = may attend.
         causal: queries are the newest steps of the keys, and see themselves and what came before.
         bias: added to the scaled scores, broadcastable to `[batch, heads, queries, keys]`.
+        dropout: share of the weights that the kernel drops.
 
     Returns:
         `[batch, heads, queries, d_head]`; zeros for a query that may attend to nothing.
     """
     queries, keys = query.shape[-2], key.shape[-2]
     if mask is None and bias is None and causal and queries == keys:
-        return F.scaled_dot_product_attention(query, key, value, is_causal=True)
+        return F.scaled_dot_product_attention(query, key, value, None, dropout, is_causal=True)
     allowed = _allowed(mask, causal, queries, keys, query.device)
     if allowed is None:
-        return F.scaled_dot_product_attention(query, key, value, attn_mask=bias)
+        return F.scaled_dot_product_attention(query, key, value, bias, dropout)
     # Kernels differ on rows that are masked completely (zeros, NaN, or NaN in the gradient only): such a row is opened,
     # and its result thrown away.
     some = allowed.any(-1, keepdim=True)
     opened = allowed | ~some
     added = opened if bias is None else torch.where(opened, bias, -math.inf)
-    output = F.scaled_dot_product_attention(query, key, value, attn_mask=added)
+    output = F.scaled_dot_product_attention(query, key, value, added, dropout)
     return torch.where(some, output, 0.0)
 
 
@@ -122,18 +124,21 @@ class MultiHeadAttention(nn.Module):
     Args:
         d_model: width of queries, memory and output.
         n_heads: number of heads; divides d_model.
-        dropout: rate at which attention weights are dropped in training. Above 0 training takes the explicit path: on a
-            CPU the fused kernel draws slowly.
+        dropout: rate at which attention weights are dropped in training. On a CPU, where the fused kernel draws slowly,
+            training then takes the explicit path.
         positions: "relative" and "rotary" act here, in self-attention only; other kinds have no effect.
 
     Raises:
-        ValueError: when n_heads does not divide d_model, or rotary positions meet an odd d_model / n_heads.
+        ValueError: when n_heads does not divide d_model, when there are no such positions, or when rotary ones meet an
+            odd d_model / n_heads.
     """
 
     def __init__(self, d_model: int, n_heads: int, dropout: float = 0.0, positions: PositionKind = "none") -> None:
         super().__init__()
         if d_model % n_heads:
             raise ValueError(f"d_model {d_model} is not a multiple of n_heads {n_heads}")
+        if positions not in KINDS:
+            raise unknown_positions(positions)
         self.n_heads = n_heads
         self.query = nn.Linear(d_model, d_model)
         self.key = nn.Linear(d_model, d_model)
@@ -151,6 +156,7 @@ class MultiHeadAttention(nn.Module):
         *,
         causal: bool = False,
         cache: KeyValueCache | None = None,
+        buckets: Tensor | None = None,
         need_weights: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
         """Attend from `query` to `memory`, or to itself.
@@ -166,6 +172,8 @@ class MultiHeadAttention(nn.Module):
             causal: queries are the newest steps of the keys, and see no later step.
             cache: earlier steps of a self-attention, which it extends; or the keys and values of a memory, which are
                 computed at the first call and merely read afterwards.
+            buckets: for relative positions, what `buckets_between` gives for these queries and keys, where a stack has
+                found it for all its layers; None finds it here.
             need_weights: also return the weights, at the price of the fused kernel.
 
         Returns:
@@ -183,7 +191,9 @@ class MultiHeadAttention(nn.Module):
             if cache is not None:
                 keys, values = cache.append(keys, values)
             if self.relative is not None:
-                bias = self.relative(queries.shape[-2], keys.shape[-2], causal, mask)
+                if buckets is None:
+                    buckets = buckets_between(queries.shape[-2], keys.shape[-2], causal, mask, query.device)
+                bias = self.relative(buckets)
         else:
             queries = self._heads(self.query(query))
             if cache is not None and cache.keys is not None and cache.values is not None:
@@ -197,10 +207,11 @@ class MultiHeadAttention(nn.Module):
 
         allowed = None if mask is None else mask[:, None, None, :]
         weights = None
-        if need_weights or (self.training and self.dropout.p > 0.0):
+        dropout = self.dropout.p if self.training else 0.0
+        if need_weights or (dropout > 0.0 and query.device.type == "cpu"):
             output, weights = attention_with_weights(queries, keys, values, allowed, causal, bias, self.dropout)
         else:
-            output = attention(queries, keys, values, allowed, causal, bias)
+            output = attention(queries, keys, values, allowed, causal, bias, dropout)
         output = self.output(output.transpose(1, 2).flatten(2))
         return output, weights if need_weights else None
 

@@ -23,6 +23,10 @@ from tsformer.nn.layers import Decoder, LayerCache
 from tsformer.nn.outputs import Output
 from tsformer.nn.positions import SinusoidalPositions, sinusoid
 
+DecoderKind = Literal["direct", "autoregressive"]
+Sampling = Literal["steps", "two_pass"]
+Feedback = Literal["mean", "sample"]
+
 
 class AutoregressiveDecoder(nn.Module):
     """One step after the other: `[last, target[:-1]] -> target`, in training as in prediction.
@@ -72,14 +76,14 @@ class AutoregressiveDecoder(nn.Module):
         horizon: int,
         cache: bool = True,
         positions: nn.Module | None = None,
-        sampling: Literal["steps", "two_pass"] = "steps",
-        feedback: Literal["mean", "sample"] = "mean",
+        sampling: Sampling = "steps",
+        feedback: Feedback = "mean",
     ) -> None:
         super().__init__()
-        if feedback == "sample" and not output.random:
+        if feedback == "sample" and not output.probabilistic:
             raise UsageError(
-                f"--model.feedback sample draws from the predicted distribution, and output {output.name} has none; "
-                "choose --train.output normal or --model.feedback mean"
+                f"feedback sample draws from the predicted distribution, and output {output.name} has none; "
+                "choose output normal or feedback mean"
             )
         self.layers = layers
         self.output = output

@@ -20,6 +20,7 @@ from tsformer.nn.attention import KeyValueCache, MultiHeadAttention
 from tsformer.nn.dropout import Dropout
 from tsformer.nn.feedforward import Activation, FeedForward
 from tsformer.nn.positions import PositionKind
+from tsformer.nn.relative import buckets_between
 
 
 @dataclass(frozen=True)
@@ -90,12 +91,12 @@ class EncoderLayer(nn.Module):
         self.feed_forward = spec.feed_forward()
         self.residuals = nn.ModuleList(Residual(spec) for _ in range(2))
 
-    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+    def forward(self, x: Tensor, mask: Tensor | None = None, buckets: Tensor | None = None) -> Tensor:
         """`[batch, time, d_model]` to the same.
 
-        `mask` `[batch, time]`, True = real; the output at other steps is meaningless.
+        `mask` `[batch, time]`, True = real; the output at other steps is meaningless. `buckets` as in self-attention.
         """
-        x = self.residuals[0](x, lambda y: self.self_attention(y, mask=mask)[0])
+        x = self.residuals[0](x, lambda y: self.self_attention(y, mask=mask, buckets=buckets)[0])
         x = self.residuals[1](x, self.feed_forward)
         return x
 
@@ -125,6 +126,7 @@ class DecoderLayer(nn.Module):
         memory_mask: Tensor | None = None,
         causal: bool = True,
         cache: LayerCache | None = None,
+        buckets: Tensor | None = None,
     ) -> Tensor:
         """`[batch, time, d_model]` to the same.
 
@@ -134,9 +136,10 @@ class DecoderLayer(nn.Module):
             memory_mask: boolean `[batch, tokens]`, True = may be attended to.
             causal: no step sees a later one.
             cache: what earlier calls have computed.
+            buckets: as in self-attention.
         """
         past, seen = (None, None) if cache is None else (cache.past, cache.memory)
-        x = self.residuals[0](x, lambda y: self.self_attention(y, causal=causal, cache=past)[0])
+        x = self.residuals[0](x, lambda y: self.self_attention(y, causal=causal, cache=past, buckets=buckets)[0])
         x = self.residuals[1](x, lambda y: self.cross_attention(y, memory, memory_mask, cache=seen)[0])
         x = self.residuals[2](x, self.feed_forward)
         return x
@@ -154,6 +157,7 @@ class Encoder(nn.Module):
     def __init__(self, n_layers: int, spec: LayerSpec, final_norm: bool = True) -> None:
         super().__init__()
         self.d_model = spec.d_model
+        self.relative = spec.positions == "relative"
         self.layers = nn.ModuleList(EncoderLayer(spec) for _ in range(n_layers))
         self.norm = spec.norm() if spec.norm_first and final_norm else nn.Identity()
 
@@ -162,8 +166,9 @@ class Encoder(nn.Module):
         if mask is not None:
             # A NaN behind the mask would reach the weights' gradients through norm and feed-forward, step by step.
             x = torch.where(mask[..., None], x, 0.0)
+        buckets = buckets_between(x.shape[1], x.shape[1], False, mask, x.device) if self.relative else None
         for layer in self.layers:
-            x = layer(x, mask)
+            x = layer(x, mask, buckets)
         x = self.norm(x)
         return x
 
@@ -184,6 +189,7 @@ class Decoder(nn.Module):
         if n_layers < 1:
             raise ValueError(f"a decoder needs at least 1 layer, not {n_layers}")
         self.d_model = spec.d_model
+        self.relative = spec.positions == "relative"
         self.layers = nn.ModuleList(DecoderLayer(spec) for _ in range(n_layers))
         self.norm = spec.norm() if spec.norm_first else nn.Identity()
 
@@ -200,7 +206,11 @@ class Decoder(nn.Module):
         caches: Sequence[LayerCache] | None = None,
     ) -> Tensor:
         """`[batch, time, d_model]` to the same; arguments as `DecoderLayer`, with one cache for each layer."""
+        buckets = None
+        if self.relative:
+            keys = x.shape[1] + (0 if caches is None else len(caches[0].past))
+            buckets = buckets_between(x.shape[1], keys, causal, device=x.device)
         for index, layer in enumerate(self.layers):
-            x = layer(x, memory, memory_mask, causal, None if caches is None else caches[index])
+            x = layer(x, memory, memory_mask, causal, None if caches is None else caches[index], buckets)
         x = self.norm(x)
         return x

@@ -10,7 +10,7 @@ from torch import Tensor
 from tsformer.data.windows import Batch
 from tsformer.errors import PluginError, UsageError
 from tsformer.nn.network import last_real
-from tsformer.nn.normalisation import RevIN
+from tsformer.nn.normalisation import window_statistics
 from tsformer.plugin import Problem
 
 Level = Literal["standard", "last", "none"]
@@ -20,7 +20,7 @@ Level = Literal["standard", "last", "none"]
 def points_only(problem: Problem, model: str) -> None:
     """Raises UsageError when a model that gives one number for each value is asked for more."""
     if problem.outputs != 1:
-        raise UsageError(f"model '{model}' forecasts points only: use --train.output point, not {problem.output}")
+        raise UsageError(f"model '{model}' forecasts points only: use output point, not {problem.output}")
 
 
 def without_future_covariates(problem: Problem, model: str) -> None:
@@ -59,7 +59,7 @@ def rows(batch: Batch, targets: int, level: Level) -> tuple[Tensor, Tensor, Tens
     mask = batch.past_mask
     past = torch.where(mask, batch.past, 0.0)  # first of all: a NaN behind the mask would reach gradients
     if level == "standard":
-        scale, shift = RevIN(past.shape[-1]).statistics(past, mask)
+        scale, shift = window_statistics(past, mask)
     else:
         scale = torch.ones_like(past[:, :1])
         shift = last_real(past, mask)[:, None] if level == "last" else torch.zeros_like(scale)

@@ -1,61 +1,37 @@
-"""The options that Transformers share, and what is built of them."""
+"""The options that forecasters share, and what is built of them."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import Any
 
 from torch import nn
 
-from tsformer.nn.decoders import AutoregressiveDecoder
+from tsformer.nn.decoders import AutoregressiveDecoder, DecoderKind, Feedback, Sampling
 from tsformer.nn.feedforward import Activation
 from tsformer.nn.layers import Decoder, Encoder, LayerSpec
 from tsformer.nn.network import Network, per_channel
 from tsformer.nn.normalisation import RevIN
 from tsformer.nn.outputs import output_of
 from tsformer.nn.positions import PositionKind, additive_positions
-from tsformer.plugin import Config, Field, Problem
+from tsformer.plugin import Config, Field, Problem, changed
 
 
-class TransformerOptions(Config):
-    """Options of a forecaster with an encoder and a decoder of Transformer layers.
+class ForecasterOptions(Config):
+    """Options of a forecaster with an encoder of any kind and a decoder."""
 
-    A model's own Config adds what is its own, and repeats a field to change its default:
-
-        class MyConfig(TransformerOptions):
-            kernel: int = Field(3, gt=0, description="taps of each convolution")
-    """
-
-    d_model: int = Field(64, gt=0, le=16384, description="width of a token")
-    n_heads: int = Field(4, gt=0, le=1024, description="attention heads; divides d_model")
-    encoder_layers: int = Field(
-        2, ge=0, le=128, description="attention layers that look at the past; 0 leaves what comes before them"
-    )
-    decoder_layers: int = Field(2, ge=1, le=128, description="attention layers that look at the future")
-    d_ff: int = Field(
-        256,
-        gt=0,
-        le=65536,
-        description="width of the feed-forward networks; swiglu has three matrices of that width instead of two",
-    )
-    activation: Activation = Field("relu", description="of the feed-forward networks")
-    dropout: float = Field(0.0, ge=0, lt=1, description="share of each sub-layer's output dropped in training")
-    attention_dropout: float = Field(0.0, ge=0, lt=1, description="share of attention weights dropped in training")
-    norm_first: bool = Field(True, description="normalise before each sub-layer (Pre-LN) rather than after (Post-LN)")
-    eps: float = Field(1e-5, gt=0, le=1, description="added to the variance in layer norms")
-    positions: PositionKind = Field(
-        "sinusoidal",
-        description="how tokens know their order: sines or a learned table added to them (the table ends with the "
-        "trained horizon), or distances in self-attention, as a bias of each head (relative) or a rotation (rotary); "
-        "none leaves order to convolutions",
-    )
-    decoder: Literal["direct", "autoregressive"] = Field(
+    d_model: int = Field(64, gt=0, le=16384, description="width of a token or state")
+    dropout: float = Field(0.0, ge=0, lt=1, description="share of each layer's output dropped in training")
+    decoder: DecoderKind = Field(
         "direct", description="predict all steps at once, or step by step, feeding back each value"
     )
-    sampling: Literal["steps", "two_pass"] = Field(
+    decoder_layers: int = Field(2, ge=1, le=128, description="layers of the autoregressive decoder")
+    sampling: Sampling = Field(
         "steps",
         description="how scheduled sampling finds what is fed: exactly, step by step, or faster, by a pass over truth",
     )
-    feedback: Literal["mean", "sample"] = Field(
+    feedback: Feedback = Field(
         "mean", description="what training feeds back: the point forecast, or a draw from the predicted distribution"
     )
     revin: bool = Field(
@@ -66,19 +42,94 @@ class TransformerOptions(Config):
     channel_independent: bool = Field(False, description="forecast each target by itself, with shared weights")
 
     def model_post_init(self, context: Any, /) -> None:
-        """Faults that lie between options; pydantic reports them as it does those of one option."""
-        if self.d_model % self.n_heads:
-            raise ValueError(f"n_heads {self.n_heads} does not divide d_model {self.d_model}")
-        if self.feedback == "sample" and self.decoder == "direct":
-            raise ValueError("feedback sample needs decoder autoregressive: decoder direct feeds nothing back")
-        if self.positions == "rotary" and self.d_model // self.n_heads % 2:
-            raise ValueError(
-                f"positions rotary turn pairs of features: d_model {self.d_model} / n_heads {self.n_heads} must be even"
-            )
+        """Faults that lie between options, all at once; pydantic reports them as it does those of one option."""
+        faults = list(self.faults())
+        if faults:
+            raise ValueError("; ".join(faults))
+
+    def faults(self) -> Iterator[str]:
+        """What does not fit together, and what is set though nothing reads it, in one sentence each.
+
+        A subclass adds its own after those of `super().faults()`. An option at its default is no fault, for a saved
+        configuration has them all.
+        """
+        if self.decoder == "direct":
+            for option in changed(self, "sampling", "feedback"):
+                yield f"{option} needs decoder autoregressive: decoder direct feeds nothing back"
+
+    @abstractmethod
+    def layer_spec(self) -> LayerSpec:
+        """What Transformer layers are like."""
 
     def inner(self, problem: Problem) -> Problem:
         """The problem that encoder and decoder are built for: one target under channel independence."""
         return per_channel(problem) if self.channel_independent else problem
+
+    def build_decoder(self) -> Decoder:
+        return Decoder(self.decoder_layers, self.layer_spec())
+
+    def build_autoregressive(self, problem: Problem) -> AutoregressiveDecoder:
+        """The decoder that predicts step by step, for the inner problem."""
+        spec = self.layer_spec()
+        return AutoregressiveDecoder(
+            self.build_decoder(),
+            output_of(problem),
+            problem.targets,
+            problem.horizon,
+            positions=additive_positions(spec.positions, spec.d_model, problem.horizon),
+            sampling=self.sampling,
+            feedback=self.feedback,
+        )
+
+    def build_network(self, problem: Problem, encoder: nn.Module, decoder: nn.Module) -> Network:
+        """Encoder and decoder, built for the inner problem, put together for the whole one.
+
+        Raises:
+            PluginError: for covariates that it does not take.
+        """
+        revin = RevIN(problem.channels) if self.revin else None
+        return Network(problem, encoder, decoder, revin, self.channel_independent)
+
+
+class TransformerOptions(ForecasterOptions):
+    """Options of a forecaster with an encoder and a decoder of Transformer layers.
+
+    A model's own Config adds what is its own, and repeats a field to change its default:
+
+        class MyConfig(TransformerOptions):
+            kernel: int = Field(3, gt=0, description="taps of each convolution")
+    """
+
+    decoder_layers: int = Field(2, ge=1, le=128, description="attention layers that look at the future")
+    n_heads: int = Field(4, gt=0, le=1024, description="attention heads; divides d_model")
+    encoder_layers: int = Field(
+        2, ge=0, le=128, description="attention layers that look at the past; 0 leaves what comes before them"
+    )
+    d_ff: int = Field(
+        256,
+        gt=0,
+        le=65536,
+        description="width of the feed-forward networks; swiglu has three matrices of that width instead of two",
+    )
+    activation: Activation = Field("relu", description="of the feed-forward networks")
+    attention_dropout: float = Field(0.0, ge=0, lt=1, description="share of attention weights dropped in training")
+    norm_first: bool = Field(True, description="normalise before each sub-layer (Pre-LN) rather than after (Post-LN)")
+    eps: float = Field(1e-5, gt=0, le=1, description="added to the variance in layer norms")
+    positions: PositionKind = Field(
+        "sinusoidal",
+        description="how tokens know their order: sines or a learned table added to them (the table ends with the "
+        "trained horizon), or distances in self-attention, as a bias of each head (relative) or a rotation (rotary); "
+        "none leaves order to convolutions",
+    )
+
+    def faults(self) -> Iterator[str]:
+        yield from super().faults()
+        if self.d_model % self.n_heads:
+            yield f"n_heads {self.n_heads} does not divide d_model {self.d_model}"
+        elif self.positions == "rotary" and self.d_model // self.n_heads % 2:
+            yield (
+                f"positions rotary turn pairs of features: d_model {self.d_model} / n_heads {self.n_heads} must be even"
+            )
 
     def layer_spec(self) -> LayerSpec:
         return LayerSpec(
@@ -99,27 +150,3 @@ class TransformerOptions(Config):
 
     def build_encoder(self, final_norm: bool = True) -> Encoder:
         return Encoder(self.encoder_layers, self.layer_spec(), final_norm)
-
-    def build_decoder(self) -> Decoder:
-        return Decoder(self.decoder_layers, self.layer_spec())
-
-    def build_autoregressive(self, problem: Problem) -> AutoregressiveDecoder:
-        """The decoder that predicts step by step, for the inner problem."""
-        return AutoregressiveDecoder(
-            self.build_decoder(),
-            output_of(problem),
-            problem.targets,
-            problem.horizon,
-            positions=self.build_positions(problem.horizon),
-            sampling=self.sampling,
-            feedback=self.feedback,
-        )
-
-    def build_network(self, problem: Problem, encoder: nn.Module, decoder: nn.Module) -> Network:
-        """Encoder and decoder, built for the inner problem, put together for the whole one.
-
-        Raises:
-            PluginError: for covariates that it does not take.
-        """
-        revin = RevIN(problem.channels) if self.revin else None
-        return Network(problem, encoder, decoder, revin, self.channel_independent)

@@ -2,7 +2,7 @@
 
 Decoders and models know only `Output`: how many numbers describe one value, what to feed back, and how they follow an
 affine change of the target. Any real numbers are a valid prediction, so that a head may be a plain linear map. A new
-kind of output is a new class here and nothing else.
+kind of output is a class here, a line in `OUTPUTS`, and its name among the choices of `TrainConfig.output`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Output(Protocol):
     Attributes:
         name: as in `Problem.output`.
         outputs: numbers that describe one predicted value.
-        random: True when it says how values scatter, so that they can be drawn.
+        probabilistic: True when it says how values scatter, so that they can be drawn.
     """
 
     @property
@@ -39,7 +39,7 @@ class Output(Protocol):
     def outputs(self) -> int: ...
 
     @property
-    def random(self) -> bool: ...
+    def probabilistic(self) -> bool: ...
 
     def loss(self, prediction: Tensor, batch: Batch) -> Tensor:
         """Mean loss over the real values of `batch.future`, a scalar; 0 when none is real.
@@ -57,7 +57,7 @@ class Output(Protocol):
         """One value for each, `[batch, horizon, targets]`, drawn with torch's global generator and without gradient.
 
         Raises:
-            UsageError: when the output is not random.
+            UsageError: when the output is not probabilistic.
         """
         ...
 
@@ -82,7 +82,7 @@ class Point:
 
     name = "point"
     outputs = 1
-    random = False
+    probabilistic = False
 
     def __init__(self, loss: str = "mse", delta: float = 1.0) -> None:
         losses: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
@@ -106,7 +106,7 @@ class Point:
 
     def sample(self, prediction: Tensor) -> Tensor:
         """Raises UsageError."""
-        raise UsageError("a point forecast has no distribution to draw from; --train.output normal has one")
+        raise UsageError("a point forecast has no distribution to draw from; output normal has one")
 
     def rescale(self, prediction: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
         """`[batch, horizon, targets, 1]` to the same."""
@@ -121,7 +121,7 @@ class Normal:
 
     name = "normal"
     outputs = 2
-    random = True
+    probabilistic = True
 
     def loss(self, prediction: Tensor, batch: Batch) -> Tensor:
         """`[batch, horizon, targets, 2]` to a scalar, which may be negative."""
@@ -146,14 +146,18 @@ class Normal:
 
     def rescale(self, prediction: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
         """`[batch, horizon, targets, 2]` to the same."""
-        mean, spread = self.parameters(prediction)
-        # a scale that shrinks the spread below the smallest one leaves it just above
-        positive = (spread * scale - SMALLEST_SCALE).clamp_min(SMALLEST_SCALE)
-        raw = positive + torch.log(-torch.expm1(-positive))  # the inverse of softplus, log(exp(y) - 1)
+        mean, raw = prediction.unbind(-1)
+        # SMALLEST_SCALE is left out: it is added at the end, in the units of the target. A floor here would be flat,
+        # and a spread that has come below it could never widen again.
+        spread = F.softplus(raw)
+        raw = _inverse_softplus(spread * scale, _log_softplus(raw) + scale.log())
         return torch.stack([mean * scale + shift, raw], dim=-1)
 
 
-OUTPUTS: dict[str, type[Point] | type[Normal]] = {"point": Point, "normal": Normal}
+OUTPUTS: dict[str, Callable[[str, float], Output]] = {"point": Point, "normal": lambda loss, delta: Normal()}
+"""By name, what builds an output from the loss and the delta of a point forecast."""
+
+_LINEAR_BELOW = -8.0  # of the logarithm of a softplus: there it is its argument, up to terms below float32
 
 
 def output_of(problem: Problem, loss: str = "mse", delta: float = 1.0) -> Output:
@@ -167,17 +171,30 @@ def output_of(problem: Problem, loss: str = "mse", delta: float = 1.0) -> Output
         PluginError: when there is no such output.
         UsageError: when there is no such loss.
     """
-    if problem.output == "point":
-        return Point(loss, delta)
     if problem.output not in OUTPUTS:
         raise PluginError(f"unknown output '{problem.output}'; known: {', '.join(sorted(OUTPUTS))}")
-    return OUTPUTS[problem.output]()
+    return OUTPUTS[problem.output](loss, delta)
 
 
 def log_cosh(x: Tensor) -> Tensor:
     """log(cosh(x)), elementwise: x^2 / 2 near 0, |x| - log 2 far away, where cosh itself would overflow."""
+    # The terms cancel near 0. In float32 the value is off by up to 1e-7, which hides x^2 / 2 for |x| below 5e-4; so is
+    # the gradient, tanh(x), but of that 1e-7 is next to nothing.
     x = x.abs()
     return x + F.softplus(-2.0 * x) - math.log(2.0)
+
+
+def _log_softplus(x: Tensor) -> Tensor:
+    """log(softplus(x)), also where softplus itself is no longer above 0 in its precision."""
+    small = x - 0.5 * x.clamp_max(_LINEAR_BELOW).exp()
+    return torch.where(x < _LINEAR_BELOW, small, F.softplus(x.clamp_min(_LINEAR_BELOW)).log())
+
+
+def _inverse_softplus(y: Tensor, log_y: Tensor) -> Tensor:
+    """log(exp(y) - 1), of y and its logarithm; the latter alone is needed, and may be far below 0, where y is small."""
+    small = log_y + 0.5 * log_y.clamp_max(_LINEAR_BELOW).exp()
+    y = y.clamp_min(math.exp(_LINEAR_BELOW))
+    return torch.where(log_y < _LINEAR_BELOW, small, y + torch.log(-torch.expm1(-y)))
 
 
 def _real(prediction: Tensor, batch: Batch, outputs: int) -> tuple[Tensor, Tensor, Tensor | None]:

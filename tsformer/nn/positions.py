@@ -7,7 +7,7 @@ real steps, so that padding on the left shifts nothing.
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 import torch.nn.functional as F
@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from tsformer.errors import UsageError
 
 PositionKind = Literal["sinusoidal", "learned", "relative", "rotary", "none"]
+KINDS: tuple[PositionKind, ...] = get_args(PositionKind)
 
 
 def additive_positions(kind: PositionKind, d_model: int, length: int) -> nn.Module:
@@ -35,7 +36,12 @@ def additive_positions(kind: PositionKind, d_model: int, length: int) -> nn.Modu
         return LearnedPositions(d_model, length)
     if kind in ("relative", "rotary", "none"):
         return NoPositions()
-    raise ValueError(f"unknown positions '{kind}'; known: sinusoidal, learned, relative, rotary, none")
+    raise unknown_positions(kind)
+
+
+def unknown_positions(kind: str) -> ValueError:
+    """What to raise for positions of which there are none."""
+    return ValueError(f"unknown positions '{kind}'; known: {', '.join(KINDS)}")
 
 
 def real_steps(mask: Tensor) -> Tensor:

@@ -7,6 +7,7 @@ the last one.
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import torch
 import torch.nn.functional as F
@@ -14,12 +15,25 @@ from torch import Tensor, nn
 
 from tsformer.nn.positions import real_steps
 
+BUCKETS = 32
+REACH = 128
 
-def bucket(distance: Tensor, bidirectional: bool, buckets: int = 32, reach: int = 128) -> Tensor:
+
+@cache
+def bounds(buckets: int, reach: int) -> tuple[int, ...]:
+    """The smallest distance of each bucket of one direction but the first, which starts at 0.
+
+    Half of the buckets hold one distance each; the others divide the logarithm of the distances up to the reach evenly.
+    """
+    exact = buckets // 2
+    shared = buckets - exact
+    # Bounds that are whole numbers (16, 32, ...) must not be pushed beyond themselves by rounding.
+    far = (math.ceil(exact * (reach / exact) ** (index / shared) - 1e-6) for index in range(1, shared))
+    return (*range(1, exact + 1), *far)
+
+
+def bucket(distance: Tensor, bidirectional: bool, buckets: int = BUCKETS, reach: int = REACH) -> Tensor:
     """The bucket of each distance.
-
-    Half of the buckets (of one direction) hold one distance each; the others divide the logarithm of the distances up
-    to the reach evenly.
 
     Args:
         distance: position of the key minus that of the query, integers of any shape.
@@ -31,18 +45,33 @@ def bucket(distance: Tensor, bidirectional: bool, buckets: int = 32, reach: int 
     Returns:
         int64, in [0, buckets).
     """
-    first = torch.zeros_like(distance)
-    if bidirectional:
-        buckets //= 2
-        first = buckets * (distance > 0)
-        distance = distance.abs()
-    else:
-        distance = -distance.clamp_max(0)
-    exact = buckets // 2
-    # In float64, because bounds that are whole numbers (16, 32, ...) must not fall short of themselves by rounding.
-    far = (distance.double() / exact).clamp_min(1.0).log() * ((buckets - exact) / math.log(reach / exact))
-    far = (exact + (far + 1e-9).long()).clamp_max(buckets - 1)
-    return first + torch.where(distance < exact, distance, far)
+    if not bidirectional:
+        return _one_way((-distance).clamp_min(0), buckets, reach)
+    return _one_way(distance.abs(), buckets // 2, reach) + buckets // 2 * (distance > 0)
+
+
+def _one_way(distance: Tensor, buckets: int, reach: int) -> Tensor:
+    return torch.bucketize(distance, torch.tensor(bounds(buckets, reach), device=distance.device), right=True)
+
+
+def buckets_between(
+    queries: int, keys: int, causal: bool, mask: Tensor | None = None, device: torch.device | None = None
+) -> Tensor:
+    """The bucket of each pair of steps: the same in all layers of a stack, so that it is found once for all of them.
+
+    Args:
+        queries, keys: how many; queries are the newest steps of the keys.
+        causal: all buckets are for the past; otherwise half of them.
+        mask: boolean `[batch, keys]`, True = real; only real steps are counted.
+        device: of the result.
+
+    Returns:
+        int64 `[1, queries, keys]`, or `[batch, queries, keys]` when a row has a gap.
+    """
+    # Padding moves all steps of a row alike and leaves distances as they are. Only gaps need a bias for each row,
+    # which costs as much as the attention itself.
+    steps = real_steps(mask) if mask is not None and _gaps(mask) else torch.arange(keys, device=device)[None]
+    return bucket(steps[:, None, :] - steps[:, -queries:, None], not causal)
 
 
 class RelativeBias(nn.Module):
@@ -55,34 +84,15 @@ class RelativeBias(nn.Module):
 
     Args:
         n_heads: number of heads.
-        buckets, reach: as for `bucket`; by default as in T5.
     """
 
-    def __init__(self, n_heads: int, buckets: int = 32, reach: int = 128) -> None:
+    def __init__(self, n_heads: int) -> None:
         super().__init__()
-        self.reach = reach
-        self.table = nn.Parameter(torch.randn(buckets, n_heads))
+        self.table = nn.Parameter(torch.randn(BUCKETS, n_heads))
 
-    def forward(self, queries: int, keys: int, causal: bool, mask: Tensor | None = None) -> Tensor:
-        """What to add to the scores.
-
-        Args:
-            queries, keys: how many; queries are the newest steps of the keys.
-            causal: all buckets are for the past; otherwise half of them.
-            mask: boolean `[batch, keys]`, True = real; only real steps are counted.
-
-        Returns:
-            `[1, heads, queries, keys]`, or `[batch, heads, queries, keys]` when a row has a gap.
-        """
-        # Padding moves all steps of a row alike and leaves distances as they are. Only gaps need a bias for each row,
-        # which costs as much as the attention itself.
-        if mask is not None and _gaps(mask):
-            steps = real_steps(mask)
-        else:
-            steps = torch.arange(keys, device=self.table.device)[None]
-        distance = steps[:, None, :] - steps[:, -queries:, None]
-        chosen = bucket(distance, not causal, len(self.table), self.reach)
-        return F.embedding(chosen, self.table).permute(0, 3, 1, 2)
+    def forward(self, buckets: Tensor) -> Tensor:
+        """What to add to the scores: `[batch or 1, queries, keys]` to `[batch or 1, heads, queries, keys]`."""
+        return F.embedding(buckets, self.table).permute(0, 3, 1, 2)
 
 
 def _gaps(mask: Tensor) -> bool:

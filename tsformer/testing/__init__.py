@@ -6,14 +6,15 @@ In a test of your own, here of a model; `DATA_CHECKS` and `TRANSFORM_CHECKS` wor
     def test_my_model(check):
         check(plugin)
 
-`check(plugin)` runs all that belong to a plugin's kind, and returns what failed.
+`check(plugin)` runs all that belong to a plugin's kind, and returns what failed. A check that does not apply, such as
+that of gradients for a model without parameters, returns the reason instead of None.
 """
 
 from tsformer.testing.data import DATA_CHECKS
+from tsformer.testing.failure import CheckFailedError
 from tsformer.testing.models import MODEL_CHECKS
-from tsformer.testing.suite import Outcome, check, check_data, check_model, check_transform, outcomes
+from tsformer.testing.suite import Outcome, check, checks_of, outcomes
 from tsformer.testing.transforms import TRANSFORM_CHECKS
-from tsformer.testing.trials import CheckFailedError
 
 __all__ = [
     "DATA_CHECKS",
@@ -22,8 +23,6 @@ __all__ = [
     "CheckFailedError",
     "Outcome",
     "check",
-    "check_data",
-    "check_model",
-    "check_transform",
+    "checks_of",
     "outcomes",
 ]

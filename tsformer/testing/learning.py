@@ -8,22 +8,24 @@ import torch
 from torch import Tensor
 
 from tsformer.nn.outputs import output_of
+from tsformer.parameters import by_gradients
 from tsformer.plugin import ModelPlugin
-from tsformer.testing.trials import (
+from tsformer.testing.failure import CheckFailedError
+from tsformer.testing.generators import seeded
+from tsformer.testing.problem import (
     PROBLEM,
-    CheckFailedError,
     batch_of,
     build,
     given,
     gradients,
-    seeded,
     spoiled_behind,
-    trains,
     windows,
 )
 
+NOT_TRAINED = "nothing is trained by gradient"
 
-def check_gradients(plugin: ModelPlugin) -> None:
+
+def check_gradients(plugin: ModelPlugin) -> str | None:
     """Every parameter gets a finite gradient at every truth, with padded windows, and not always zero.
 
     Only a gradient that is exactly zero everywhere counts as none: that of a key bias in attention is zero in theory
@@ -32,8 +34,8 @@ def check_gradients(plugin: ModelPlugin) -> None:
     that is masked entirely.
     """
     module = build(plugin).train()
-    if not trains(plugin, module):
-        return
+    if not by_gradients(plugin, module):
+        return NOT_TRAINED
     batch = batch_of(4)
     mask = batch.past_mask.clone()
     mask[0, :6] = False
@@ -62,13 +64,14 @@ def check_gradients(plugin: ModelPlugin) -> None:
             f"the gradient of parameter '{min(dead)}' is zero everywhere and at every truth: it changes nothing; "
             "leave it out, or let it take part"
         )
+    return None
 
 
-def check_overfits_one_batch(plugin: ModelPlugin) -> None:
+def check_overfits_one_batch(plugin: ModelPlugin) -> str | None:
     """A few hundred steps on one batch bring its loss down to a tenth."""
     module = build(plugin)
-    if not trains(plugin, module):
-        return
+    if not by_gradients(plugin, module):
+        return NOT_TRAINED
     batch, output = batch_of(8), output_of(PROBLEM)
     optimizer = torch.optim.Adam(module.parameters(), lr=5e-3)
 
@@ -88,18 +91,18 @@ def check_overfits_one_batch(plugin: ModelPlugin) -> None:
             if step % 20 == 19:
                 after = loss()
                 if after < 0.1 * before:
-                    return
+                    return None
     raise CheckFailedError(
         f"400 steps on one batch of 8 windows bring the loss from {before:.3g} to {after:.3g} only; "
         "does every part take part in the computation?"
     )
 
 
-def check_fit_hook(plugin: ModelPlugin) -> None:
+def check_fit_hook(plugin: ModelPlugin) -> str | None:
     """A `fit` hook learns from its windows and from nothing behind them, leaves them alone, and repeats itself."""
     fit = plugin.fit
     if fit is None:
-        return
+        return "there is no fit hook"
     train, validation = windows()
     batch = train.batch()
 
@@ -132,3 +135,4 @@ def check_fit_hook(plugin: ModelPlugin) -> None:
             f"after fit the loss on the training windows, sines with little noise, is {own:.3g}; their mean has "
             f"{naive:.3g}; does fit write what it learns into the module?"
         )
+    return None

@@ -7,24 +7,26 @@ from dataclasses import fields, replace
 
 import safetensors.torch
 import torch
+from torch import Tensor, nn
 
-from tsformer.errors import TsformerError
+from tsformer.data.windows import Batch
+from tsformer.errors import PluginError, TsformerError, UsageError, in_words
+from tsformer.parameters import by_gradients
 from tsformer.plugin import ModelPlugin, Problem
+from tsformer.testing.failure import CheckFailedError
+from tsformer.testing.generators import generators, seeded
 from tsformer.testing.learning import check_fit_hook, check_gradients, check_overfits_one_batch
-from tsformer.testing.trials import (
+from tsformer.testing.problem import (
     PROBLEM,
-    CheckFailedError,
     batch_of,
     build,
     close,
     drawn,
     fitted,
-    generators,
     given,
     gradients,
+    learns,
     rows,
-    seeded,
-    trains,
     windows,
 )
 
@@ -33,6 +35,9 @@ OTHER_PROBLEMS = (
     Problem(lookback=24, horizon=30, targets=1, past_covariates=2, season=12),
 )
 """Shapes that a model takes besides `PROBLEM`, or refuses in words: a short window, a long horizon with covariates."""
+
+NORMAL = replace(PROBLEM, output="normal", outputs=2)
+"""Two numbers for each value instead of one."""
 
 
 def check_shapes(plugin: ModelPlugin) -> None:
@@ -48,10 +53,7 @@ def check_shapes(plugin: ModelPlugin) -> None:
             batch = batch_of(size, problem)
             wanted = (size, problem.horizon, problem.targets, problem.outputs)
             with torch.no_grad():
-                free = {
-                    "truth=0": module(replace(batch, future=None, future_mask=None)),
-                    "truth=1": module(batch, truth=1.0),
-                }
+                free = {"truth=0": _without_future(module, batch), "truth=1": module(batch, truth=1.0)}
             where = f"lookback {problem.lookback}, {problem.channels} channels"
             for call, prediction in free.items():
                 shape = tuple(prediction.shape) if isinstance(prediction, torch.Tensor) else type(prediction).__name__
@@ -61,6 +63,59 @@ def check_shapes(plugin: ModelPlugin) -> None:
                     )
                 if not bool(torch.isfinite(prediction).all()):
                     raise CheckFailedError(f"forward({call}) returns values that are not finite ({where})")
+
+
+def _without_future(module: nn.Module, batch: Batch) -> Tensor:
+    """The forward of a prediction."""
+    try:
+        prediction: Tensor = module(replace(batch, future=None, future_mask=None))
+    except Exception as error:
+        try:
+            module(batch)
+        except Exception:
+            raise error from None
+        raise CheckFailedError(
+            f"forward(truth=0) fails when batch.future is None, as it is when predicting: {in_words(error)}; read "
+            "batch.future only where truth > 0"
+        ) from error
+    return prediction
+
+
+def check_outputs(plugin: ModelPlugin) -> None:
+    """A normal distribution, two numbers for each value, is predicted and learned, or refused in words by build."""
+    try:
+        module = fitted(plugin, problem=NORMAL)
+    except (PluginError, UsageError):
+        return
+    except CheckFailedError:
+        raise
+    except Exception as error:
+        raise CheckFailedError(
+            f"with problem.outputs = 2 building raises {in_words(error)}; give two numbers for each value, or refuse: "
+            "raise UsageError that says to use --train.output point"
+        ) from error
+    batch, trained = batch_of(3, NORMAL), by_gradients(plugin, module)
+    wanted = (3, NORMAL.horizon, NORMAL.targets, NORMAL.outputs)
+    for truth in (0.0, 1.0):
+        prediction = drawn(module.eval(), batch, truth)
+        if tuple(prediction.shape) != wanted:
+            raise CheckFailedError(
+                f"with problem.outputs = 2 forward(batch, truth={truth:g}) returns {tuple(prediction.shape)}, not "
+                f"{wanted}; give two numbers for each value, or raise UsageError in build"
+            )
+        if not bool(torch.isfinite(prediction).all()):
+            raise CheckFailedError(f"with problem.outputs = 2 forward(batch, truth={truth:g}) is not finite")
+        if not trained:
+            continue
+        for name, gradient in gradients(module.train(), batch, truth, NORMAL).items():
+            if gradient is not None and not bool(torch.isfinite(gradient).all()):
+                raise CheckFailedError(f"with problem.outputs = 2 the gradient of parameter '{name}' is not finite")
+        for number, what in enumerate(("mean", "scale")):
+            if not learns(module, batch, truth, number):
+                raise CheckFailedError(
+                    f"with problem.outputs = 2 no parameter gets a gradient from output {number}, the {what}: it is "
+                    "never learned; predict it, or raise UsageError in build"
+                )
 
 
 def check_causality(plugin: ModelPlugin) -> None:
@@ -79,10 +134,14 @@ def check_causality(plugin: ModelPlugin) -> None:
                 if not close(after[:, : k + 1], before[:, : k + 1]):
                     raise CheckFailedError(
                         f"in {mode} at truth={truth}, changing future[:, {k}:] changes the prediction of step {k} or "
-                        "an earlier one; is the mask the right way round, and the decoder's input shifted by one step?"
+                        "an earlier one; is the mask the right way round, and the decoder's input shifted by one "
+                        "step? A model without a decoder leaves batch.future alone"
                     )
         if not close(drawn(module, replace(batch, future=future + 7.0), 0.0), drawn(module, batch, 0.0)):
-            raise CheckFailedError(f"in {mode} at truth=0, the prediction depends on batch.future")
+            raise CheckFailedError(
+                f"in {mode} at truth=0, the prediction depends on batch.future: feed back the model's own "
+                "values instead; a model without a decoder leaves batch.future alone"
+            )
 
 
 def check_mask_invariance(plugin: ModelPlugin) -> None:
@@ -109,7 +168,7 @@ def check_mask_invariance(plugin: ModelPlugin) -> None:
                     f"putting {garbage} behind past_mask changes the prediction; zero masked inputs, and give the mask "
                     "to attention, convolutions and normalisation"
                 )
-    if trains(plugin, module):
+    if by_gradients(plugin, module):
         batch = replace(batch, past=torch.where(mask, batch.past, float("nan")))
         for truth in (1.0, 0.5, 0.0):
             for name, gradient in gradients(module.train(), batch, truth).items():
@@ -133,24 +192,36 @@ def check_batch_invariance(plugin: ModelPlugin) -> None:
                 )
 
 
-def check_save_and_load(plugin: ModelPlugin) -> None:
-    """The state dict alone brings the forecast back, bit by bit, in a module built anew."""
+def check_save_and_load(plugin: ModelPlugin) -> str | None:
+    """The state dict alone brings the forecast back, bit by bit, in a module built anew; after a training step, too."""
     if not plugin.persistent:
-        return
+        return "persistent is False"
     module, batch = fitted(plugin).eval(), batch_of(3)
-    weights = {name: tensor.contiguous() for name, tensor in module.state_dict().items()}
+    _save_and_load(plugin, module, batch)
+    if by_gradients(plugin, module):
+        module = build(plugin)
+        gradients(module.train(), batch, truth=0.5)
+        torch.optim.SGD(module.parameters(), lr=1e-3).step()
+        _save_and_load(plugin, module.eval(), batch, " after a training step")
+    return None
+
+
+def _save_and_load(plugin: ModelPlugin, module: nn.Module, batch: Batch, when: str = "") -> None:
+    with torch.no_grad():
+        prediction = module(batch)
     again = build(plugin, seed=1).eval()
     try:
+        weights = {name: tensor.contiguous() for name, tensor in module.state_dict().items()}
         again.load_state_dict(safetensors.torch.load(safetensors.torch.save(weights)))
     except RuntimeError as error:
         raise CheckFailedError(
-            f"a module built anew does not take the state dict ({' '.join(str(error).split())}); "
+            f"a module built anew does not take the state dict{when} ({' '.join(str(error).split())}); "
             "build must make every parameter and buffer in the shape that it has after training"
         ) from error
     with torch.no_grad():
-        if not torch.equal(again(batch), module(batch)):
+        if not torch.equal(again(batch), prediction):
             raise CheckFailedError(
-                "the state dict does not bring the forecast back; keep what is learned or drawn in buffers"
+                f"the state dict{when} does not bring the forecast back; keep what is learned or drawn in buffers"
             )
 
 
@@ -199,7 +270,7 @@ def check_leaves_rng_alone(plugin: ModelPlugin) -> None:
             module.eval()(batch)
         if torch.random.get_rng_state().tolist() != before["torch's"]:
             raise CheckFailedError("a prediction draws from torch's global generator; in eval() nothing may be random")
-        if trains(plugin, module):
+        if by_gradients(plugin, module):
             module.train()(batch, truth=0.5)
             no_seed_in("a forward in train()")
         if {**generators(), "torch's": None} != {**before, "torch's": None}:
@@ -208,8 +279,9 @@ def check_leaves_rng_alone(plugin: ModelPlugin) -> None:
             )
 
 
-MODEL_CHECKS: tuple[Callable[[ModelPlugin], None], ...] = (
+MODEL_CHECKS: tuple[Callable[[ModelPlugin], str | None], ...] = (
     check_shapes,
+    check_outputs,
     check_causality,
     check_mask_invariance,
     check_batch_invariance,

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tsformer.errors import PluginError, in_words
+from tsformer.errors import PluginError, from_keyboard, in_words
 from tsformer.plugin import DataPlugin, ModelPlugin, Plugin, Task, TransformPlugin
 from tsformer.testing.data import DATA_CHECKS
+from tsformer.testing.failure import CheckFailedError
 from tsformer.testing.models import MODEL_CHECKS
 from tsformer.testing.transforms import TRANSFORM_CHECKS
-from tsformer.testing.trials import CheckFailedError
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,9 @@ class Outcome:
     Attributes:
         check: its name: "check_shapes".
         about: what it looks at, one sentence.
-        passed: None when it was not run, since the first check failed, on which the others stand.
-        explanation: what is wrong and what to look for; empty when it passed.
+        passed: None when it does not apply to the plugin, or was not run since the first check failed, on which the
+            others stand.
+        explanation: what is wrong and what to look for, or why there is nothing to say; empty when it passed.
     """
 
     check: str
@@ -32,8 +33,15 @@ class Outcome:
     explanation: str = ""
 
 
-def checks_of(plugin: Plugin) -> tuple[Callable[[Any], None], ...]:
-    """The checks of a plugin's kind; each takes the plugin and raises `CheckFailedError`.
+NOT_RUN = "not run, since the first check failed"
+"""The explanation of checks that stand on the first."""
+
+Check = Callable[[Any], str | None]
+"""Takes a plugin and raises `CheckFailedError`; what it returns, if anything, is why it does not apply."""
+
+
+def checks_of(plugin: Plugin) -> tuple[Check, ...]:
+    """The checks of a plugin's kind.
 
     Raises:
         PluginError: it is no plugin, or one for other tasks than forecasts.
@@ -56,11 +64,11 @@ def outcomes(plugin: Plugin) -> Iterator[Outcome]:
     for number, check in enumerate(checks_of(plugin)):
         about = " ".join((inspect.getdoc(check) or "").partition("\n\n")[0].split())
         if not stands:
-            yield Outcome(check.__name__, about, None, "not run, since the first check failed")
+            yield Outcome(check.__name__, about, None, NOT_RUN)
             continue
-        explanation = _failure(check, plugin)
-        stands = number > 0 or not explanation
-        yield Outcome(check.__name__, about, not explanation, explanation)
+        passed, explanation = _result(check, plugin)
+        stands = number > 0 or passed is not False
+        yield Outcome(check.__name__, about, passed, explanation)
 
 
 def check(plugin: Plugin) -> dict[str, str]:
@@ -68,28 +76,14 @@ def check(plugin: Plugin) -> dict[str, str]:
     return {outcome.check: outcome.explanation for outcome in outcomes(plugin) if outcome.passed is False}
 
 
-def check_model(plugin: ModelPlugin) -> dict[str, str]:
-    """`check` for a model."""
-    return check(plugin)
-
-
-def check_data(plugin: DataPlugin) -> dict[str, str]:
-    """`check` for a data source."""
-    return check(plugin)
-
-
-def check_transform(plugin: TransformPlugin) -> dict[str, str]:
-    """`check` for a transform."""
-    return check(plugin)
-
-
-def _failure(check: Callable[[Any], None], plugin: Plugin) -> str:
+def _result(check: Check, plugin: Plugin) -> tuple[bool | None, str]:
+    """Whether a check passed, and what is wrong or why it does not apply."""
     try:
-        check(plugin)
+        reason = check(plugin)
     except CheckFailedError as failure:
-        return str(failure)
-    except KeyboardInterrupt:
-        raise
+        return False, str(failure)
     except BaseException as error:  # sys.exit() of a plugin, too
-        return in_words(error)
-    return ""
+        if from_keyboard(error):
+            raise
+        return False, in_words(error)
+    return (None, f"does not apply: {reason}") if reason else (True, "")

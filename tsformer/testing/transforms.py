@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from tsformer.errors import InvalidValuesError
-from tsformer.plugin import TransformPlugin
-from tsformer.testing.samples import CHANNELS, anchor_of, built, trials
-from tsformer.testing.trials import CheckFailedError, generators, seeded
+from tsformer.errors import InvalidValuesError, in_words
+from tsformer.plugin import Transform, TransformPlugin
+from tsformer.testing.failure import CheckFailedError
+from tsformer.testing.generators import generators, seeded
+from tsformer.testing.trials import CHANNELS, anchor_of, built, seasonal, trials
 
 EXACT = 1e-9
 """Error that an inverse may have, relative to the largest value."""
@@ -46,8 +47,15 @@ def check_shapes(plugin: TransformPlugin) -> None:
 
 
 def check_inverse(plugin: TransformPlugin) -> None:
-    """The inverse is exact in float64, from every origin, beyond the training rows, for the first channels alone."""
-    transform, horizon = built(plugin), 6
+    """The inverse is exact in float64, from every origin, beyond the training rows, for the first channels alone.
+
+    So is that of what `with_season` makes of the example, and of the default options, for months of a year.
+    """
+    for transform in (built(plugin), *seasonal(plugin)):
+        _invert(transform)
+
+
+def _invert(transform: Transform, horizon: int = 6) -> None:
     for some in trials(transform):
         lost, rows = transform.lost_rows, some.rows
         origins = np.arange(max(1, lost), len(rows) - horizon + 1)
@@ -55,16 +63,32 @@ def check_inverse(plugin: TransformPlugin) -> None:
         wanted = rows[origins[:, None] + np.arange(horizon)]
         for channels in range(CHANNELS, 0, -1):
             anchors = anchor_of(transform, rows, origins)[..., :channels]
-            back = transform.inverse(path[..., :channels].copy(), some.state, anchors)
-            error = np.abs(back - wanted[..., :channels]).max(axis=(1, 2)) / np.abs(rows).max()
-            worst = int(np.nanargmax(np.where(np.isfinite(error), error, np.inf)))
-            if not error[worst] <= EXACT:
+            given = path[..., :channels].copy()
+            try:
+                back = transform.inverse(given, some.state, anchors)
+            except Exception as error:
+                if channels == CHANNELS:
+                    raise
+                raise CheckFailedError(_few_channels(given, error)) from error
+            if np.shape(back) != given.shape:
+                raise CheckFailedError(_few_channels(given, f"it returns {np.shape(back)}"))
+            off = np.abs(back - wanted[..., :channels]).max(axis=(1, 2)) / np.abs(rows).max()
+            worst = int(np.nanargmax(np.where(np.isfinite(off), off, np.inf)))
+            if not off[worst] <= EXACT:
                 few = f", with {channels} of the {CHANNELS} channels that fit saw" if channels < CHANNELS else ""
                 raise CheckFailedError(
-                    f"{some.name}: inverse(forward(x)) is off by {error[worst]:.1g} of the largest value, for a path "
+                    f"{some.name}: inverse(forward(x)) is off by {off[worst]:.1g} of the largest value, for a path "
                     f"from row {origins[worst]} on ({some.train} rows were for fit){few}; is the anchor the last rows "
                     "before the path, is everything float64, is nothing clipped to the range seen in fit?"
                 )
+
+
+def _few_channels(path: np.ndarray, fault: Exception | str) -> str:
+    said = in_words(fault) if isinstance(fault, Exception) else fault
+    return (
+        f"inverse does not take a path {path.shape} with the first {path.shape[-1]} of the {CHANNELS} channels that "
+        f"fit saw: {said}; only targets are predicted, and they come first: take state[...][: path.shape[-1]]"
+    )
 
 
 def check_inverse_is_defined(plugin: TransformPlugin) -> None:
@@ -157,11 +181,11 @@ def check_causality(plugin: TransformPlugin) -> None:
                 )
 
 
-def check_pointwise(plugin: TransformPlugin) -> None:
+def check_pointwise(plugin: TransformPlugin) -> str | None:
     """`pointwise = True` is kept: each step stands alone, in both directions, and the anchor does not matter."""
     transform = built(plugin)
     if not transform.pointwise:
-        return
+        return "pointwise is False"
     if transform.lost_rows:
         raise CheckFailedError(f"pointwise is True, but lost_rows is {transform.lost_rows}; one of the two is wrong")
     for some in trials(transform):
@@ -179,6 +203,7 @@ def check_pointwise(plugin: TransformPlugin) -> None:
                 f"pointwise is True, but with {some.name} a step changes others, or the inverse uses the anchor; set "
                 "pointwise = False"
             )
+    return None
 
 
 def check_constant_channel(plugin: TransformPlugin) -> None:
@@ -241,10 +266,10 @@ def check_domain(plugin: TransformPlugin) -> None:
                 )
 
 
-def check_scaler(plugin: TransformPlugin) -> None:
+def check_scaler(plugin: TransformPlugin) -> str | None:
     """`scaler = True` is kept: whatever the unit, training rows come out of the size of 1."""
     if not plugin.scaler:
-        return
+        return "scaler is False"
     transform = built(plugin)
     for some in trials(transform):
         size = float(np.abs(some.changed[: some.train]).mean())
@@ -253,6 +278,7 @@ def check_scaler(plugin: TransformPlugin) -> None:
                 f"scaler is True, but {some.name} come out with a mean size of {size:.1g}; a scaler replaces --scale, "
                 "so nothing else brings the values to the size of 1"
             )
+    return None
 
 
 def check_leaves_rng_alone(plugin: TransformPlugin) -> None:
@@ -273,7 +299,7 @@ def _expect(values: object, shape: tuple[int, ...], what: str) -> None:
         raise CheckFailedError(f"{what} returns {got}, not an array of numbers {shape}")
 
 
-TRANSFORM_CHECKS: tuple[Callable[[TransformPlugin], None], ...] = (
+TRANSFORM_CHECKS: tuple[Callable[[TransformPlugin], str | None], ...] = (
     check_shapes,
     check_inverse,
     check_inverse_is_defined,

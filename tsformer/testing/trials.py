@@ -1,161 +1,102 @@
-"""What the checks work with: a problem, batches and windows for models, and ways to do a thing twice alike."""
+"""What a transform is tried on: ordinary rows of several kinds, within its domain."""
 
 from __future__ import annotations
 
-import itertools
-import random
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass
 
 import numpy as np
-import torch
-from torch import Tensor, nn
 
-from tsformer.data.windows import Batch, Windows, cut_windows
-from tsformer.nn.outputs import output_of
-from tsformer.plugin import ModelPlugin, Problem
+from tsformer.errors import InvalidValuesError
+from tsformer.plugin import State, Transform, TransformPlugin
+from tsformer.testing.failure import CheckFailedError
 
-PROBLEM = Problem(lookback=20, horizon=5, targets=2, season=10)
-TOLERANCE = 1e-5
+CHANNELS = 3
 
 
-class CheckFailedError(AssertionError):
-    """A plugin does not keep its contract; the message says how and what to look for."""
+@dataclass(frozen=True)
+class Trial:
+    """Rows that a transform takes, and where its training part ends.
+
+    Attributes:
+        name: what messages call them.
+        rows: float64 `[time, channels]`.
+        train: rows `[0, train)` are for `fit`.
+        state: what `fit` learned from them.
+        changed: `forward(rows)`.
+    """
+
+    name: str
+    rows: np.ndarray
+    train: int
+    state: State
+    changed: np.ndarray
 
 
-@contextmanager
-def seeded(seed: int) -> Iterator[None]:
-    """Within this the global generators of Python, numpy and torch start from a seed; the caller's are put back."""
-    callers = random.getstate(), np.random.get_state()  # noqa: NPY002
-    with torch.random.fork_rng(devices=[]):
-        random.seed(seed)
-        np.random.seed(seed)  # noqa: NPY002
-        torch.manual_seed(seed)
-        try:
-            yield
-        finally:
-            random.setstate(callers[0])
-            np.random.set_state(callers[1])  # noqa: NPY002
+def built(plugin: TransformPlugin) -> Transform:
+    """The transform of the plugin's example."""
+    return plugin.build(plugin.example)
 
 
-def generators() -> dict[str, object]:
-    """The state of each global random generator, to be compared."""
-    return {
-        "Python's": random.getstate(),
-        "numpy's": repr(np.random.get_state()),  # noqa: NPY002
-        "torch's": torch.random.get_rng_state().tolist(),
+def seasonal(plugin: TransformPlugin) -> Iterator[Transform]:
+    """What `with_season` makes, for months of a year, of the example, and of the defaults where nothing is required."""
+    if plugin.with_season is None:
+        return
+    configs = [plugin.example]
+    if not any(field.is_required() for field in plugin.config.model_fields.values()):
+        configs.append(plugin.config())
+    for config in configs:
+        yield plugin.build(plugin.with_season(config, 12))
+
+
+def trials(transform: Transform) -> Iterator[Trial]:
+    """Ordinary rows of several kinds, each moved into the transform's domain where it has one."""
+    generator = np.random.default_rng(3)
+    steps = 48 + 4 * transform.lost_rows
+    noise = generator.standard_normal((steps, CHANNELS))
+    kinds = {
+        "random values": noise,
+        "values with a trend": 100 + 3.0 * np.arange(steps)[:, None] + noise,
+        "tiny values": 1e-9 * np.exp(0.5 * noise),
+        "huge values": 1e9 * np.exp(0.5 * noise),
     }
+    for name, rows in kinds.items():
+        yield trial(transform, name, rows)
 
 
-def build(plugin: ModelPlugin, seed: int = 0, problem: Problem = PROBLEM) -> nn.Module:
-    """A module with the weights of that seed, as it is before training."""
-    with seeded(seed):
-        module = plugin.build(plugin.example, problem)
-    if not isinstance(module, nn.Module):
-        raise CheckFailedError(f"build returns {type(module).__name__}, not a torch.nn.Module")
-    return module
+def trial(transform: Transform, name: str, rows: np.ndarray) -> Trial:
+    """Rows as they are, or made positive, or brought between 0 and 1: the first that the transform takes.
 
-
-def fitted(plugin: ModelPlugin, seed: int = 0) -> nn.Module:
-    """A module as the checks look at it: what has a `fit` hook has been fitted."""
-    module = build(plugin, seed)
-    if plugin.fit is not None:
-        train, validation = windows()
-        with seeded(seed):
-            plugin.fit(module, train, validation)
-    return module
-
-
-def drawn(module: nn.Module, batch: Batch, truth: float) -> Tensor:
-    """A forward with the same coins and masks each time; with a graph in training, which may take another path."""
-    with seeded(0), torch.set_grad_enabled(module.training):
-        prediction: Tensor = module(batch, truth=truth)
-        return prediction.detach()
-
-
-def gradients(module: nn.Module, batch: Batch, truth: float) -> dict[str, Tensor | None]:
-    """The gradient of the loss for each parameter that is trained, None where there is none."""
-    module.zero_grad(set_to_none=True)
-    with seeded(0):
-        output_of(PROBLEM).loss(module(batch, truth=truth), batch).backward()  # type: ignore[no-untyped-call]
-    return {name: parameter.grad for name, parameter in module.named_parameters() if parameter.requires_grad}
-
-
-def trains(plugin: ModelPlugin, module: nn.Module) -> bool:
-    return plugin.fit is None and any(parameter.requires_grad for parameter in module.parameters())
-
-
-def _sines(count: int, steps: int, channels: int) -> Tensor:
-    """Waves of one period and several phases with a little noise: enough structure to be learned."""
-    generator = np.random.default_rng(7)
-    step = np.arange(steps)[None, :, None]
-    phase = generator.uniform(0, 2 * np.pi, (count, 1, channels))
-    noise = generator.normal(0, 0.05, (count, steps, channels))
-    return torch.from_numpy(np.sin(2 * np.pi * step / PROBLEM.season + phase) + noise).float()
-
-
-def windows() -> tuple[Windows, Windows]:
-    """Training and validation windows of three series; after them come rows that belong to neither."""
-    rows, train, validation = 150, 105, 125
-    values = _sines(3, rows, PROBLEM.channels).reshape(3 * rows, -1)
-    offsets = np.arange(4) * rows
-
-    def cut(first: int, stop: int) -> Windows:
-        return cut_windows(
-            values.clone(),
-            offsets,
-            np.full(3, first),
-            np.full(3, stop),
-            lookback=PROBLEM.lookback,
-            horizon=PROBLEM.horizon,
-            targets=PROBLEM.targets,
-        )
-
-    return cut(PROBLEM.lookback, train), cut(train, validation)
-
-
-def spoiled_behind(some: Windows) -> Windows:
-    """The same windows, with garbage in the rows behind the last of each series."""
-    values = some.values.clone()
-    starts = [*np.unique(some.starts.numpy()), len(values)]
-    for start, following in itertools.pairwise(starts):
-        last = int(some.origins[some.starts == start].max())
-        values[last + some.horizon : following] = 1e3
-    return replace(some, values=values)
-
-
-def batch_of(size: int, problem: Problem = PROBLEM) -> Batch:
-    """Windows with the whole past and the future that follows."""
-    values = _sines(size, problem.lookback + problem.horizon, problem.channels)
-    past, future = values[:, : problem.lookback], values[:, problem.lookback :, : problem.targets]
-    return Batch(
-        past=past,
-        past_mask=torch.ones_like(past, dtype=torch.bool),
-        future=future,
-        future_mask=torch.ones_like(future, dtype=torch.bool),
-        series=torch.zeros(size, dtype=torch.long),
-        origin=torch.full((size,), problem.lookback),
+    Where it takes none, as one that is bound to the range seen in `fit`, the same are clipped to that of the training
+    rows.
+    """
+    low, spread = rows.min(), max(np.ptp(rows), 1e-3 * abs(rows).max(), 1e-12)
+    train = len(rows) * 7 // 10
+    said = ""
+    moved = (rows, rows - low + 0.1 * spread, (rows - low + 0.1 * spread) / (1.2 * spread))
+    for some in (*moved, *(np.clip(each, each[:train].min(axis=0), each[:train].max(axis=0)) for each in moved)):
+        try:
+            state = transform.fit(some[:train].copy())
+            with np.errstate(all="ignore"):
+                changed = transform.forward(some.copy(), state)
+        except InvalidValuesError as fault:
+            said = fault.what
+            continue
+        if isinstance(changed, np.ndarray) and changed.dtype.kind == "f" and not np.isfinite(changed).all():
+            raise CheckFailedError(
+                f"forward of {name} gives NaN or infinity; raise InvalidValuesError(bad, 'are not ...', 'what to do') "
+                "for what is outside the domain"
+            )
+        return Trial(name, some, train, state, changed)
+    raise CheckFailedError(
+        f"{name} are refused, since they {said}: as they are, from {rows.min():.3g} to {rows.max():.3g}; positive; "
+        "and brought between 0 and 1, all within the range of the training rows. Data come in any unit and size, so "
+        "that checks try tiny and huge values; a transform takes those of its domain whatever their size, or has an "
+        "example whose options allow values between 0 and 1"
     )
 
 
-def rows(batch: Batch, rows: slice) -> Batch:
-    return replace(
-        batch,
-        past=batch.past[rows],
-        past_mask=batch.past_mask[rows],
-        future=given(batch.future)[rows],
-        future_mask=given(batch.future_mask)[rows],
-        series=given(batch.series)[rows],
-        origin=given(batch.origin)[rows],
-    )
-
-
-def given(tensor: Tensor | None) -> Tensor:
-    if tensor is None:
-        raise CheckFailedError("the check's own batch is incomplete")
-    return tensor
-
-
-def close(a: Tensor, b: Tensor) -> bool:
-    return bool(torch.allclose(a, b, atol=TOLERANCE, rtol=TOLERANCE))
+def anchor_of(transform: Transform, rows: np.ndarray, first: np.ndarray | int) -> np.ndarray:
+    """The rows before a path that begins at row `first`: `[..., max(1, lost_rows), channels]`."""
+    depth = max(1, transform.lost_rows)
+    return np.array(rows[np.asarray(first)[..., None] + np.arange(-depth, 0)])

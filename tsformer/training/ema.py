@@ -27,27 +27,31 @@ class WeightAverage:
         decay: the highest decay; 0 keeps no average, and the weights themselves count.
 
     Attributes:
-        state: the averages by parameter name, with which a later run could go on.
+        averages: by parameter name; of weights in half precision in float32, where small changes would be rounded off.
     """
 
     def __init__(self, module: nn.Module, decay: float) -> None:
         self.decay = decay
         self.weights = {name: p for name, p in module.named_parameters() if p.requires_grad and decay > 0.0}
-        self.state = {name: weight.detach().clone() for name, weight in self.weights.items()}
+        self.averages = {
+            name: weight.detach().to(torch.promote_types(weight.dtype, torch.float32), copy=True)
+            for name, weight in self.weights.items()
+        }
 
     @torch.no_grad()
     def update(self, step: int) -> None:
         """Take in the weights after a step, counted from 0."""
         share = 1.0 - ema_decay(step, self.decay)
-        for name, average in self.state.items():
-            average.lerp_(self.weights[name], share)
+        for name, average in self.averages.items():
+            average.lerp_(self.weights[name].to(average.dtype), share)
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
         """Within this, the module carries the averages in place of its weights."""
+        # Copied rather than swapped: cuDNN wants the weights of an LSTM to stay in the one block that they lie in.
         own = {name: weight.detach().clone() for name, weight in self.weights.items()}
         try:
-            self._carry(self.state)
+            self._carry(self.averages)
             yield
         finally:
             self._carry(own)

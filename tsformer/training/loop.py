@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -80,7 +80,7 @@ def train(
         How it went. A loss that is not finite ends the training too; the history then carries the error.
     """
     size, steps = config.batch_for(len(windows)), config.steps_for(len(windows))
-    warmup = min(config.warmup, max(1, steps // 10))
+    warmup = config.warmup_for(steps)
     every = min(config.eval_every, steps)
     optimizer, average = _adamw(module, config), WeightAverage(module, config.ema)
     validation = validation.thin(config.eval_windows)
@@ -139,7 +139,7 @@ def train(
                 history.best_step, patience = history.steps, config.patience
             else:
                 patience -= 1
-                if patience <= 0:
+                if patience <= 0 and history.steps < steps:
                     history.stopped = "early"
                     break
     except DivergedError as error:
@@ -160,14 +160,16 @@ def evaluate(
         DivergedError: it is not finite.
     """
     module.eval()
-    total, count = 0.0, 0
+    losses, counts = [], []
     with torch.inference_mode():
         for batch in windows.batches(size):
             batch = batch.to(device)
-            real = int(batch.future_mask.sum()) if batch.future_mask is not None else len(batch.past)
-            total += float(output.loss(module(without_future(batch)), batch)) * real
-            count += real
-    mean = total / max(1, count)
+            losses.append(output.loss(module(without_future(batch)), batch).float())
+            whole = torch.tensor(len(batch.past), device=device)
+            counts.append(whole if batch.future_mask is None else batch.future_mask.sum())
+    # Read at the end only: reading a number from a device waits for all that it has been given to do.
+    sums = [(loss * count, count) for loss, count in zip(_numbers(losses), _numbers(counts), strict=True)]
+    mean = sum(loss for loss, _ in sums) / max(1, sum(count for _, count in sums))
     if not math.isfinite(mean):
         raise DivergedError(f"the validation loss is {mean}; lower --train.lr or look for extreme values in the data")
     return mean
@@ -196,8 +198,13 @@ def _adamw(module: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
     return torch.optim.AdamW(module.parameters(), lr=config.lr, weight_decay=config.weight_decay, fused=True)
 
 
+def _numbers(scalars: Sequence[Tensor]) -> list[float]:
+    """What scalars on a device are, in one go."""
+    return torch.stack([scalar.detach() for scalar in scalars]).tolist()
+
+
 def _finite(loss: Tensor, norm: Tensor, step: int, rate: float, best_step: int, index: np.ndarray) -> float:
-    value, gradient = float(loss.detach()), float(norm)
+    value, gradient = _numbers([loss.float(), norm.to(loss.device, torch.float32)])
     if math.isfinite(value) and math.isfinite(gradient):
         return value
     raise DivergedError(

@@ -16,7 +16,7 @@ from tsformer.data.frames import read_panel
 from tsformer.data.panel import Panel, Schema
 from tsformer.errors import TsformerError, in_words
 from tsformer.plugin import DataPlugin, option_type
-from tsformer.testing.trials import CheckFailedError
+from tsformer.testing.failure import CheckFailedError
 
 NOWHERE = "no_such_file"
 
@@ -29,9 +29,11 @@ def loaded(plugin: DataPlugin) -> Panel:
     return panel
 
 
-def check_missing_file(plugin: DataPlugin) -> None:
+def check_missing_file(plugin: DataPlugin) -> str | None:
     """A file that is not there is named in one line: `DataError`, `UsageError` or `ResourceError`, nothing else."""
-    names = _file_options(plugin)
+    names = file_options(plugin)
+    if not names:
+        return "no option names a file"
     with tempfile.TemporaryDirectory() as folder:
         for name in names:
             here = getattr(plugin.example, name)
@@ -42,10 +44,11 @@ def check_missing_file(plugin: DataPlugin) -> None:
                 return plugin.load(config)
 
             _names_it(load, f"with {name} = a file that is not there, load")
-        if names and plugin.read is not None:
+        if plugin.read is not None:
             read, schema = plugin.read, loaded(plugin).schema
             nowhere = str(Path(folder) / f"{NOWHERE}.csv")
             _names_it(lambda: read(plugin.example, nowhere, schema), "with a source that is not there, read")
+    return None
 
 
 def check_read(plugin: DataPlugin) -> None:
@@ -63,7 +66,7 @@ def check_read(plugin: DataPlugin) -> None:
             ) from error
     with tempfile.TemporaryDirectory() as folder:
         file = str(Path(folder) / "rows.csv")
-        _table(panel).to_csv(file, index=False)
+        table_of(panel).to_csv(file, index=False)
         try:
             rows = plugin.read(plugin.example, file, schema) if plugin.read else read_panel(file, schema)
         except TsformerError as error:
@@ -85,7 +88,7 @@ def _expect(rows: object, schema: Schema, wanted: np.ndarray, what: str) -> None
         raise CheckFailedError(f"{what} gives other values than load; take columns by name, in the schema's order")
 
 
-def _table(panel: Panel) -> pd.DataFrame:
+def table_of(panel: Panel) -> pd.DataFrame:
     """A panel as the table that a user would give."""
     schema = panel.schema
     columns: dict[str, object] = {}
@@ -98,7 +101,7 @@ def _table(panel: Panel) -> pd.DataFrame:
     return pd.DataFrame({**columns, **dict(zip(schema.columns, panel.values.T, strict=True))})
 
 
-def _file_options(plugin: DataPlugin) -> list[str]:
+def file_options(plugin: DataPlugin) -> list[str]:
     """Options that are paths: by their type, or text that is called like one."""
 
     def is_file(name: str, words: str) -> bool:

@@ -12,9 +12,12 @@ from typing import Any
 
 from tsformer.errors import UsageError, did_you_mean
 from tsformer.plugin import Config, option_type
+from tsformer.settings import TrainConfig, WindowConfig
 
 SECTIONS = ("model", "data", "transform", "scale", "window", "train")
 NAMED = ("model", "data", "transform", "scale")  # those that name a plugin
+NONE = "none"  # the name for no scaler, and for no transform
+SCALE = "standard"  # the scaler where nobody names one
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,7 @@ class Layer:
             `window`, `train`; and `transform_options`, options by transform name.
         source: the file it was read from, None for flags.
         variables: of the environment, the variable that gave each option or name: "model.d_model", "model.name".
-            Options of such a layer are text, in lower case.
+            In such a layer, names of options are in lower case, and values are text.
         faults: what is wrong with the layer as such, one line each; `resolve` reports it with all other faults.
     """
 
@@ -84,11 +87,13 @@ def read_file(path: str) -> Layer:
     Raises:
         UsageError: missing, or not TOML or JSON.
     """
+    if not path.strip():
+        raise UsageError("--config is empty: name a file, or leave it out")
     file = Path(os.path.expanduser(path))
     try:
         if file.is_dir():
             file = file / "config.json"
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8-sig")
         document = json.loads(text) if file.suffix == ".json" else tomllib.loads(text)
     except FileNotFoundError:
         raise UsageError(f"no configuration file '{file}'") from None
@@ -100,25 +105,34 @@ def read_file(path: str) -> Layer:
         raise UsageError(f"configuration file '{file}' must hold tables such as [model], not {type(document).__name__}")
     values, faults = {}, []
     for name, section in document.items():
-        fault = _section_fault(name, section)
+        fault = _section_fault(name, section, file)
         if fault:
-            faults.append(fault.replace("{file}", str(file)))
+            faults.append(fault)
         else:
             values[name] = section
     return Layer(values, str(file), faults=tuple(faults))
 
 
-def _section_fault(name: str, section: object) -> str | None:
+def section_with(option: str) -> str | None:
+    """The section that has an option of that name whatever the plugins are: window or train."""
+    word = option.lower().replace("-", "_")
+    homes: dict[str, type[Config]] = {"window": WindowConfig, "train": TrainConfig}
+    return next((section for section, config in homes.items() if word in config.model_fields), None)
+
+
+def _section_fault(name: str, section: object, file: Path) -> str | None:
     if name not in SECTIONS:
-        return f"unknown section [{name}] in {{file}}{did_you_mean(name, SECTIONS)}"
+        home = section_with(name)
+        if home and not isinstance(section, dict):
+            return f"{name} in {file} is outside of all sections: put it under [{home}]"
+        return f"unknown section [{name}] in {file}{did_you_mean(name, SECTIONS)}"
     items = section if name == "transform" and isinstance(section, list) else [section]
-    named = name in ("model", "data", "transform", "scale")
-    if not all(isinstance(item, dict) or (named and isinstance(item, str)) for item in items):
-        return f"section '{name}' in {{file}} must be a table"
+    if not all(isinstance(item, dict) or (name in NAMED and isinstance(item, str)) for item in items):
+        return f"section '{name}' in {file} must be a table"
     # a flag may name model and data; a transform in a list has only its own name
     absent = None if name == "transform" else ""
     if not all(isinstance(item.get("name", absent) if isinstance(item, dict) else item, str) for item in items):
-        return f"section '{name}' in {{file}} needs the name of a plugin, a word"
+        return f"section '{name}' in {file} needs the name of a plugin, a word"
     return None
 
 
@@ -132,11 +146,35 @@ def named_by(layers: Sequence[Layer], section: str) -> tuple[str | None, Layer |
     return None, None
 
 
-def transforms_of(layer: Layer) -> list[str]:
+def transforms_of(layer: Layer) -> list[dict[str, Any]]:
+    """The transforms that a layer names, each as a table; empty when it says nothing of them."""
     given = layer.values.get("transform") or []
     items = given if isinstance(given, list) else [given]
-    return [str(item.get("name")) if isinstance(item, Mapping) else str(item) for item in items]
+    return [
+        {**item, "name": str(item.get("name"))} if isinstance(item, Mapping) else {"name": str(item)} for item in items
+    ]
 
 
-def transforms_by(layers: Sequence[Layer]) -> Layer | None:
-    return next((layer for layer in reversed(layers) if transforms_of(layer)), None)
+def transforms_by(layers: Sequence[Layer]) -> tuple[list[str], Layer | None]:
+    """The transforms that the layers end up with, in order, without the scaler, and the layer that names them."""
+    for layer in reversed(layers):
+        tables = transforms_of(layer)
+        if tables:
+            return [table["name"] for table in tables if table["name"] != NONE], layer
+    return [], None
+
+
+def name_in(layers: Sequence[Layer], section: str) -> str | None:
+    """The plugin's name that the layers end up with."""
+    return named_by(layers, section)[0]
+
+
+def transform_names(layers: Sequence[Layer]) -> list[str]:
+    """The transforms that the layers end up with, in order, without the scaler."""
+    return transforms_by(layers)[0]
+
+
+def scaler_name(layers: Sequence[Layer]) -> str:
+    """The scaler's name that the layers end up with, or "none"."""
+    name = name_in(layers, "scale")
+    return SCALE if name is None else name

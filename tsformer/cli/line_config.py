@@ -1,21 +1,24 @@
-"""Where a command line's configuration comes from: a file, the environment and flags, the later one winning.
+"""The configuration of one command line: a file, then the environment, then flags, the later one winning.
 
 What `fit` and `config show` share: the options that name plugins, and the options that these plugins declare.
 """
 
 from __future__ import annotations
 
+import inspect
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Any
 
 import typer
 
 from tsformer import registry
 from tsformer.cli.environment import read_environment
-from tsformer.cli.options import given, parameters, sections, with_signature
-from tsformer.config import SCALE, name_in, plugin_named, transform_names
-from tsformer.layers import Layer, read_file
+from tsformer.cli.options import given, parameters, read_given, sections, with_signature
+from tsformer.config import trace
+from tsformer.config_layer import NONE, SCALE, Layer, name_in, read_file, scaler_name, transform_names
+from tsformer.config_merge import plugin_named
+from tsformer.errors import PluginError
 from tsformer.registry import Kind
 from tsformer.settings import TrainConfig, WindowConfig
 
@@ -41,7 +44,7 @@ Transforms = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME",
-        help="A transform of the targets, undone in the forecast; several act in the order given.",
+        help="A transform of the targets, undone in the forecast; several act in the order given. none: no transform.",
         autocompletion=lambda: list(registry.entries(Kind.TRANSFORM)),
     ),
 ]
@@ -56,26 +59,34 @@ File = Annotated[
 PluginFiles = Annotated[list[str] | None, typer.Option(metavar="FILE", help=PLUGIN_HELP)]
 
 
-def with_plugin_options(function: Callable[..., None], words: Sequence[str] | None) -> Callable[..., None]:
+def with_plugin_options(
+    function: Callable[..., None], words: Sequence[str] | None, *, needs_data: bool
+) -> Callable[..., None]:
     """A command with the options of the plugins that its line, its file or the environment name.
 
     Args:
         function: the command; its `**options` take what these options are given.
         words: the line before it is parsed; None when it is another command's.
+        needs_data: whether the command does nothing without a data plugin.
+
+    Raises:
+        PluginError: one of them is unknown or broken; with everything else that is wrong with the line.
     """
     layers = _named(words) if words is not None else []
-    model, data = name_in(layers, "model"), name_in(layers, "data")
-    added = []
-    if model is not None:
-        config = plugin_named(layers, Kind.MODEL, "model", model).config
-        added += parameters("model", config, f"Model {model}")
-    if data is not None:
-        added += parameters("data", plugin_named(layers, Kind.DATA, "data", data).config, f"Data {data}")
-    transforms = transform_names(layers)
-    for key, name in _chain(layers).items() if model is not None or data is not None or transforms else ():
-        config = plugin_named(layers, Kind.TRANSFORM, "transform" if name in transforms else "scale", name).config
-        added += parameters(f"transform.{name}", config, f"Transform {name}", key)
+    added: list[inspect.Parameter] = []
+    all_there = True
+    for kind, by, key, name in _plugins(layers):
+        try:
+            config = plugin_named(layers, kind, by, name).config
+        except PluginError:
+            all_there = False
+            continue
+        section = f"transform.{name}" if kind is Kind.TRANSFORM else by
+        added += parameters(section, config, f"{kind.capitalize()} {name}", key)
     added += parameters("window", WindowConfig, "Window") + parameters("train", TrainConfig, "Training")
+    if words is not None and not all_there:
+        # before the line is parsed: to the parser, the options of that plugin would be the fault
+        trace(read_layers(**_flags(words), options=read_given(words, added)), needs_data=needs_data)
     return with_signature(function, added)
 
 
@@ -108,18 +119,33 @@ def read_layers(
 
 def _named(words: Sequence[str]) -> list[Layer]:
     """The plugins that a command line names, before it is parsed."""
-    names = {section: given(words, f"--{section}") for section in ("model", "data", "scale")}
-    flags: dict[str, Any] = {section: {"name": values[-1]} for section, values in names.items() if values}
-    flags["transform"] = given(words, "--transform")
-    return [*_below_flags(next(iter(given(words, "--config")[-1:]), None)), Layer(flags)]
+    return read_layers(**_flags(words), options={})
+
+
+def _flags(words: Sequence[str]) -> dict[str, Any]:
+    """Those of `read_layers` on a line that is not yet parsed."""
+    last = {name: next(iter(given(words, f"--{name}")[-1:]), None) for name in ("config", "model", "data", "scale")}
+    return {**last, "transform": given(words, "--transform")}
+
+
+def _plugins(layers: Sequence[Layer]) -> Iterator[tuple[Kind, str, str, str]]:
+    """Kind, naming section, key of the options and name of each plugin in use; the scaler only beside others."""
+    model, data, transforms = name_in(layers, "model"), name_in(layers, "data"), transform_names(layers)
+    if model is not None:
+        yield Kind.MODEL, "model", "model", model
+    if data is not None:
+        yield Kind.DATA, "data", "data", data
+    if model is not None or data is not None or transforms or name_in(layers, "scale") is not None:
+        for key, name in _chain(layers).items():
+            yield Kind.TRANSFORM, "transform" if name in transforms else "scale", key, name
 
 
 def _below_flags(file: str | None) -> list[Layer]:
-    return [*([read_file(file)] if file else []), read_environment(os.environ)]
+    return [*([read_file(file)] if file is not None else []), read_environment(os.environ)]
 
 
 def _chain(layers: Sequence[Layer]) -> dict[str, str]:
     """A key and a name for each transform in use, the scaler last."""
-    scale = name_in(layers, "scale") or SCALE
-    names = [*transform_names(layers), *([scale] if scale != "none" else [])]
+    scale = scaler_name(layers)
+    names = [*transform_names(layers), *([scale] if scale != NONE else [])]
     return {f"transform.{number}": name for number, name in enumerate(dict.fromkeys(names))}

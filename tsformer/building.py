@@ -1,0 +1,129 @@
+"""A model plugin's module: built, tried out, and on which device."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+import torch
+from torch import nn
+
+from tsformer import weights
+from tsformer.data.windows import Batch, Windows
+from tsformer.errors import PluginError, ResourceError, UsageError
+from tsformer.parameters import first_lazy
+from tsformer.plugin import Problem
+from tsformer.settings import DEVICES, Chosen, TrainConfig
+
+
+def build_module(model: Chosen, problem: Problem) -> nn.Module:
+    """Raises PluginError when the model cannot do the task, or its build fails."""
+    if problem.task not in model.plugin.tasks:
+        can = ", ".join(sorted(model.plugin.tasks)) or "nothing"
+        raise PluginError(f"{model} cannot {problem.task}; it can: {can}")
+    with model.at_fault("build"):
+        module = model.plugin.build(model.config, problem)
+    if not isinstance(module, nn.Module):
+        raise PluginError(f"{model} built {type(module).__name__}, not a torch.nn.Module")
+    lazy = first_lazy(module)
+    if lazy is not None:
+        raise PluginError(
+            f"{model}: the weights '{lazy}' have no shape before the first forward (a lazy module, like "
+            "nn.LazyLinear): give all sizes in build, they are in the problem"
+        )
+    return module
+
+
+def check_kept(model: Chosen, problem: Problem, module: nn.Module) -> None:
+    """Raises PluginError when a module's weights do not go into one that is newly built, as a run's will have to.
+
+    The caller's random state is left as it was.
+    """
+    if not model.plugin.persistent:
+        return
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+        again = build_module(model, problem)
+    try:
+        weights.load(again, weights.save(module))
+    except ValueError as error:
+        raise PluginError(
+            f"{model}: after training its weights do not fit a module that is newly built, so that no run of it could "
+            f"be loaded: {error}"
+        ) from None
+
+
+def try_out(model: Chosen, module: nn.Module, windows: Windows, problem: Problem, train: TrainConfig) -> None:
+    """Two windows through the module, so that a model which breaks its contract is named before anything is written.
+
+    Raises:
+        PluginError: forward fails, or its result has another shape than promised, or is not finite.
+        UsageError: how much truth is fed is set for a model that feeds nothing back.
+    """
+    batch = windows.batch(torch.arange(min(2, len(windows)))).to(device_in_use(module))
+    wanted = (len(batch.past), problem.horizon, problem.targets, problem.outputs)
+    module.eval()
+    for truth in (0.0, 1.0):
+        with model.at_fault(f"forward(batch, truth={truth})"), torch.no_grad():
+            prediction = module(batch, truth=truth)
+        shape = tuple(prediction.shape) if isinstance(prediction, torch.Tensor) else type(prediction).__name__
+        if shape != wanted:
+            raise PluginError(
+                f"{model}: forward(batch, truth={truth}) returns {shape}, "
+                f"not {wanted} [batch, horizon, targets, outputs]"
+            )
+        if not bool(torch.isfinite(prediction).all()):
+            raise PluginError(f"{model}: forward(batch, truth={truth}) returns values that are not finite")
+    if (train.truth_start, train.truth_end) != (1.0, 1.0) and not _feeds_back(model, module, batch):
+        raise UsageError(
+            f"model '{model.name}' feeds nothing back here, so that train.truth_start {train.truth_start:g} and "
+            f"train.truth_end {train.truth_end:g} have no effect: leave them out, or give a model that can it "
+            "--model.decoder autoregressive and a horizon of several steps"
+        )
+    if model.plugin.persistent:
+        with model.at_fault("its state dict, which must hold plain tensors that can be saved and loaded"):
+            weights.load(module, weights.save(module))
+
+
+def _feeds_back(model: Chosen, module: nn.Module, batch: Batch) -> bool:
+    """Whether a prediction depends on the truth that is fed; the weights are left as they were."""
+
+    def differs() -> bool:
+        with model.at_fault("forward"):
+            without, fed = (module(batch, truth=truth) for truth in (0.0, 1.0))
+        return not torch.equal(without, fed)
+
+    with torch.no_grad():
+        if differs():
+            return True
+        # weights that are zero at first, as those of a last layer may be, hide the truth
+        kept = [(parameter, parameter.clone()) for parameter in module.parameters()]
+        for parameter, value in kept:
+            parameter.add_(0.1 * torch.randn_like(value))
+        found = differs()
+        for parameter, value in kept:
+            parameter.copy_(value)
+    return found
+
+
+def device_in_use(module: nn.Module) -> torch.device:
+    """Where a module's weights are; the CPU when it has none."""
+    tensors = itertools.chain(module.parameters(), module.buffers())
+    return next((tensor.device for tensor in tensors), torch.device("cpu"))
+
+
+def device_of(name: str) -> torch.device:
+    """The device of that name; "auto" is CUDA when there is one, else the CPU.
+
+    Raises:
+        ResourceError: it is not there.
+    """
+    if not re.fullmatch(DEVICES, name):
+        raise UsageError(f"--device '{name}' is none of auto, cpu, cuda, cuda:1, mps")
+    cuda = torch.cuda.is_available()
+    if name == "auto":
+        return torch.device("cuda" if cuda else "cpu")
+    device = torch.device(name)
+    there = {"cpu": True, "cuda": cuda and (device.index or 0) < torch.cuda.device_count()}
+    if not there.get(device.type, device.type == "mps" and torch.backends.mps.is_available()):
+        raise ResourceError(f"device '{name}' is not there; use --device auto or cpu")
+    return device

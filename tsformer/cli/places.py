@@ -1,0 +1,52 @@
+"""Places that a line names for what is written: looked at before hours of work, not after them."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from tsformer.errors import ResourceError, UsageError
+
+
+def named(flag: str, path: str | None) -> str | None:
+    """The path that an option was given.
+
+    Raises:
+        UsageError: it is empty, as an unset variable of the shell leaves it.
+    """
+    if path is not None and not path.strip():
+        raise UsageError(f"{flag} is empty: name a place, or leave it out")
+    return path
+
+
+def place(flag: str, path: str | None) -> Path | None:
+    """`named` as a path, with "~" for the user's folder."""
+    given = named(flag, path)
+    return None if given is None else Path(os.path.expanduser(given))
+
+
+def require_writable(what: str, path: Path, *, folder: bool = False) -> None:
+    """Try a file without a name in the folder, or in the nearest one above it that is there; nothing stays behind.
+
+    Args:
+        what: what messages call the path.
+        path: a file, or a folder that may be there.
+        folder: which of them.
+
+    Raises:
+        ResourceError: nothing can be written there.
+    """
+    there = path.absolute()
+    try:
+        if there.is_dir() and not folder:
+            raise ResourceError(f"{what} is a folder: name a file in it")
+        if not folder:
+            there = there.parent
+        while not there.exists():
+            there = there.parent
+        with tempfile.TemporaryFile(dir=there):
+            pass
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ResourceError(f"{what} cannot be written: {there} takes no file ({reason}); name another place") from None

@@ -1,0 +1,56 @@
+"""What the user should not overlook about a score: naive forecasts that are not beaten, and errors without a scale."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from tsformer.evaluation.metrics import Metrics, Score
+
+METRICS = {"mase": "MASE", "mae": "MAE", "rmse": "RMSE", "smape": "sMAPE"}
+MOST_NAMES = 8
+
+
+def not_beaten(model: str, test: Score, baselines: Mapping[str, Score], season: int) -> Iterator[str]:
+    """A line for each naive forecast that has no larger error than the model by some metric: which, and both errors.
+
+    Args:
+        model: its name; a naive forecast is not compared with itself.
+        test: the model's errors.
+        baselines: those of the naive forecasts.
+        season: with a season of 1 the seasonal naive forecast is the last value once more.
+    """
+    if season == 1:
+        if model in baselines:
+            return
+        baselines = {name: score for name, score in baselines.items() if name != "seasonal_naive"}
+    for name, score in baselines.items():
+        worse = list(_not_better(test.overall, score.overall)) if name != model else []
+        if worse:
+            yield f"{model} does not beat {name} on the test part: {', '.join(worse)}"
+
+
+def _not_better(own: Metrics, naive: Metrics) -> Iterator[str]:
+    for key, metric in METRICS.items():
+        mine, other = own[key], naive[key]
+        if mine is not None and other is not None and mine >= other:
+            yield f"{metric} {mine:.4g} against {other:.4g}"
+
+
+def without_mase(test: Score, season: int, rows: int) -> Iterator[str]:
+    """A line on what has no MASE, and why.
+
+    Args:
+        rows: before the test part, of the longest series.
+    """
+    if not test.without_mase:
+        return
+    if rows <= season:
+        yield f"MASE is undefined: the season of {season} is not shorter than the {rows} rows before the test part"
+    elif test.series > 1:
+        yield (
+            f"MASE is undefined for {test.series_without_mase} of {test.series} series, which repeat themselves each "
+            "season or have no more than one before the test part; left out of it"
+        )
+    else:
+        names = ", ".join(test.without_mase[:MOST_NAMES])
+        yield f"MASE is undefined where a series repeats itself each season; left out of it: {names}"

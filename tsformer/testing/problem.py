@@ -1,0 +1,150 @@
+"""What the checks of models work with: a problem, its batches and windows, and a model built for it."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
+
+from tsformer.data.windows import Batch, Windows, cut_windows
+from tsformer.nn.outputs import output_of
+from tsformer.plugin import ModelPlugin, Problem
+from tsformer.testing.failure import CheckFailedError
+from tsformer.testing.generators import seeded
+
+PROBLEM = Problem(lookback=20, horizon=5, targets=2, season=10)
+TOLERANCE = 1e-5
+
+
+def build(plugin: ModelPlugin, seed: int = 0, problem: Problem = PROBLEM) -> nn.Module:
+    """A module with the weights of that seed, as it is before training."""
+    with seeded(seed):
+        module = plugin.build(plugin.example, problem)
+    if not isinstance(module, nn.Module):
+        raise CheckFailedError(f"build returns {type(module).__name__}, not a torch.nn.Module")
+    lazy = [name for name, tensor in (*module.named_parameters(), *module.named_buffers()) if is_lazy(tensor)]
+    if lazy:
+        raise CheckFailedError(
+            f"'{lazy[0]}' has no shape until the first forward (nn.LazyLinear or the like), so that a saved run could "
+            "not be loaded; give the shape in build, from problem.lookback, problem.channels and so on"
+        )
+    return module
+
+
+def fitted(plugin: ModelPlugin, seed: int = 0, problem: Problem = PROBLEM) -> nn.Module:
+    """A module as the checks look at it: what has a `fit` hook has been fitted.
+
+    The problem is `PROBLEM`, or one of the same shapes with another output.
+    """
+    module = build(plugin, seed, problem)
+    if plugin.fit is not None:
+        train, validation = windows()
+        with seeded(seed):
+            plugin.fit(module, train, validation)
+    return module
+
+
+def drawn(module: nn.Module, batch: Batch, truth: float) -> Tensor:
+    """A forward with the same coins and masks each time; with a graph in training, which may take another path."""
+    with seeded(0), torch.set_grad_enabled(module.training):
+        prediction: Tensor = module(batch, truth=truth)
+        return prediction.detach()
+
+
+def gradients(module: nn.Module, batch: Batch, truth: float, problem: Problem = PROBLEM) -> dict[str, Tensor | None]:
+    """The gradient of the loss for each parameter that is trained, None where there is none."""
+    module.zero_grad(set_to_none=True)
+    with seeded(0):
+        output_of(problem).loss(module(batch, truth=truth), batch).backward()  # type: ignore[no-untyped-call]
+    return {name: parameter.grad for name, parameter in module.named_parameters() if parameter.requires_grad}
+
+
+def learns(module: nn.Module, batch: Batch, truth: float, output: int) -> bool:
+    """Whether one of the numbers that describe a value, counted from 0, depends on what is trained."""
+    parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
+    with seeded(0):
+        prediction: Tensor = module(batch, truth=truth)[..., output]
+        some = (prediction * torch.randn_like(prediction)).sum()  # not the plain sum, which softmax keeps
+    if not prediction.requires_grad:
+        return False
+    found = torch.autograd.grad(some, parameters, allow_unused=True)
+    return any(gradient is not None and bool(gradient.any()) for gradient in found)
+
+
+def _sines(count: int, steps: int, channels: int) -> Tensor:
+    """Waves of one period and several phases with a little noise: enough structure to be learned."""
+    generator = np.random.default_rng(7)
+    step = np.arange(steps)[None, :, None]
+    phase = generator.uniform(0, 2 * np.pi, (count, 1, channels))
+    noise = generator.normal(0, 0.05, (count, steps, channels))
+    return torch.from_numpy(np.sin(2 * np.pi * step / PROBLEM.season + phase) + noise).float()
+
+
+def windows() -> tuple[Windows, Windows]:
+    """Training and validation windows of three series; after them come rows that belong to neither."""
+    rows, train, validation = 150, 105, 125
+    values = _sines(3, rows, PROBLEM.channels).reshape(3 * rows, -1)
+    offsets = np.arange(4) * rows
+
+    def cut(first: int, stop: int) -> Windows:
+        return cut_windows(
+            values.clone(),
+            offsets,
+            np.full(3, first),
+            np.full(3, stop),
+            lookback=PROBLEM.lookback,
+            horizon=PROBLEM.horizon,
+            targets=PROBLEM.targets,
+        )
+
+    return cut(PROBLEM.lookback, train), cut(train, validation)
+
+
+def spoiled_behind(some: Windows) -> Windows:
+    """The same windows, with garbage in the rows behind the last of each series."""
+    values = some.values.clone()
+    starts = [*np.unique(some.starts.numpy()), len(values)]
+    for start, following in itertools.pairwise(starts):
+        last = int(some.origins[some.starts == start].max())
+        values[last + some.horizon : following] = 1e3
+    return replace(some, values=values)
+
+
+def batch_of(size: int, problem: Problem = PROBLEM) -> Batch:
+    """Windows with the whole past and the future that follows."""
+    values = _sines(size, problem.lookback + problem.horizon, problem.channels)
+    past, future = values[:, : problem.lookback], values[:, problem.lookback :, : problem.targets]
+    return Batch(
+        past=past,
+        past_mask=torch.ones_like(past, dtype=torch.bool),
+        future=future,
+        future_mask=torch.ones_like(future, dtype=torch.bool),
+        series=torch.zeros(size, dtype=torch.long),
+        origin=torch.full((size,), problem.lookback),
+    )
+
+
+def rows(batch: Batch, rows: slice) -> Batch:
+    return replace(
+        batch,
+        past=batch.past[rows],
+        past_mask=batch.past_mask[rows],
+        future=given(batch.future)[rows],
+        future_mask=given(batch.future_mask)[rows],
+        series=given(batch.series)[rows],
+        origin=given(batch.origin)[rows],
+    )
+
+
+def given(tensor: Tensor | None) -> Tensor:
+    if tensor is None:
+        raise CheckFailedError("the check's own batch is incomplete")
+    return tensor
+
+
+def close(a: Tensor, b: Tensor) -> bool:
+    return bool(torch.allclose(a, b, atol=TOLERANCE, rtol=TOLERANCE))
