@@ -132,3 +132,10 @@ def test_exit_codes_of_the_reference():
     documented = set(re.findall(r"^\| (\d+) \|", text, re.MULTILINE))
     classes = [c for c in vars(errors).values() if isinstance(c, type) and issubclass(c, errors.TsformerError)]
     assert {str(c.exit_code) for c in classes} <= documented
+
+
+def test_contributing_names_every_module_at_the_top():
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    modules = {file.stem for file in (ROOT / "tsformer").glob("[!_]*.py")}
+    missing = [name for name in sorted(modules) if not re.search(rf"`(tsformer/)?{name}\.py`", text)]
+    assert not missing

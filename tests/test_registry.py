@@ -188,6 +188,11 @@ def test_missing_file():
     [
         ("x: int = Field(1)", "description"),
         ("name: str = Field('a', description='d')", "'name'"),
+        pytest.param(
+            "faults: int = Field(1, description='d')",
+            "no option may be called 'faults'",
+            marks=pytest.mark.filterwarnings("ignore:Field name"),
+        ),
         ("a__b: int = Field(1, description='d')", "C.a__b: no option may have '__' in its name"),
         ("x: dict = Field({}, description='d')", "no type for an option"),
     ],

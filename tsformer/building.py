@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 from torch import nn
@@ -12,7 +14,7 @@ from tsformer import weights
 from tsformer.data.windows import Batch, Windows
 from tsformer.errors import PluginError, ResourceError, UsageError
 from tsformer.parameters import first_lazy
-from tsformer.plugin import Problem
+from tsformer.plugin import Problem, changed
 from tsformer.settings import DEVICES, Chosen, TrainConfig
 
 
@@ -34,6 +36,23 @@ def build_module(model: Chosen, problem: Problem) -> nn.Module:
     return module
 
 
+@contextmanager
+def same_random_state() -> Iterator[None]:
+    """What is drawn within this changes nothing for the caller: torch's global generators are put back after it."""
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):  # manual_seed seeds all of them
+        yield
+
+
+def rebuilt(model: Chosen, problem: Problem) -> nn.Module:
+    """A newly built module for weights that are there already; the caller's random state is left as it was.
+
+    Raises:
+        PluginError: as `build_module` does.
+    """
+    with same_random_state():
+        return build_module(model, problem)
+
+
 def check_kept(model: Chosen, problem: Problem, module: nn.Module) -> None:
     """Raises PluginError when a module's weights do not go into one that is newly built, as a run's will have to.
 
@@ -41,8 +60,7 @@ def check_kept(model: Chosen, problem: Problem, module: nn.Module) -> None:
     """
     if not model.plugin.persistent:
         return
-    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
-        again = build_module(model, problem)
+    again = rebuilt(model, problem)
     try:
         weights.load(again, weights.save(module))
     except ValueError as error:
@@ -73,15 +91,20 @@ def try_out(model: Chosen, module: nn.Module, windows: Windows, problem: Problem
             )
         if not bool(torch.isfinite(prediction).all()):
             raise PluginError(f"{model}: forward(batch, truth={truth}) returns values that are not finite")
-    if (train.truth_start, train.truth_end) != (1.0, 1.0) and not _feeds_back(model, module, batch):
+    unread = changed(train, "truth_start", "truth_end")
+    if unread and not _feeds_back(model, module, batch):
+        other = ", or take decoder autoregressive and a horizon of several steps" if _may_feed_back(model) else ""
         raise UsageError(
-            f"model '{model.name}' feeds nothing back here, so that train.truth_start {train.truth_start:g} and "
-            f"train.truth_end {train.truth_end:g} have no effect: leave them out, or give a model that can it "
-            "--model.decoder autoregressive and a horizon of several steps"
+            f"model '{model.name}' feeds nothing back here, so that train.{' and train.'.join(unread)} would have no "
+            f"effect: leave it out{other}"
         )
     if model.plugin.persistent:
         with model.at_fault("its state dict, which must hold plain tensors that can be saved and loaded"):
             weights.load(module, weights.save(module))
+
+
+def _may_feed_back(model: Chosen) -> bool:
+    return "decoder" in type(model.config).model_fields
 
 
 def _feeds_back(model: Chosen, module: nn.Module, batch: Batch) -> bool:

@@ -19,7 +19,7 @@ from tsformer.config_layer import (
     transforms_by,
     transforms_of,
 )
-from tsformer.errors import PluginError, UsageError, did_you_mean, from_keyboard, in_words
+from tsformer.errors import PluginError, UsageError, at_fault, did_you_mean
 from tsformer.plugin import Config, option_type
 from tsformer.registry import Kind
 from tsformer.settings import Chosen
@@ -151,19 +151,16 @@ class Merge:
             for name in config.model_fields
         }
         try:
-            return config.model_validate(merged)
-        except pydantic.ValidationError as error:
-            for fault in error.errors():
-                self.faults.append(_fault_line(fault, section, source, list(config.model_fields)))
-            return None
-        except BaseException as error:  # of a plugin's validator
-            if from_keyboard(error):
-                raise
-            fails = PluginError(f"--{section}: the plugin fails in checking its options: {in_words(error)}")
-            fails.__cause__ = error
+            with at_fault(f"--{section}: the plugin", "checking its options"):
+                try:
+                    return config.model_validate(merged)
+                except pydantic.ValidationError as error:
+                    for fault in error.errors():
+                        self.faults.append(_fault_line(fault, section, source, list(config.model_fields)))
+        except PluginError as fails:  # of its validator
             self.faults.append(str(fails))
             self.without_plugin = self.without_plugin or fails
-            return None
+        return None
 
     def name_origin(self, section: str) -> str:
         layer = _named_in(self.layers, section)

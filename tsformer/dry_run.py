@@ -10,7 +10,7 @@ import torch
 from tsformer import machine, memory
 from tsformer.data.panel import Panel
 from tsformer.data.split import Split
-from tsformer.fitting import make_ready, seeded
+from tsformer.fitting import make_ready, torch_seeded
 from tsformer.memory import Memory
 from tsformer.parameters import by_gradients, parameters_of
 from tsformer.preparation import Prepared
@@ -92,7 +92,7 @@ def dry_run(settings: Settings, panel: Panel, split: Split | None = None) -> Dry
     settings, module, prepared = ready.fitted.settings, ready.fitted.module, ready.prepared
     train, windows = settings.train, len(prepared.train)
     trained = by_gradients(settings.model.plugin, module)
-    with seeded(ready.draws):
+    with torch_seeded(ready.draws):
         kept = memory.activations(settings, prepared, module, ready.output) if trained else 0
     return DryRun(
         settings=settings,

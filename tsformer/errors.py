@@ -132,6 +132,11 @@ def from_keyboard(error: BaseException) -> bool:
     return isinstance(error, KeyboardInterrupt) and signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+def is_nobodys(error: BaseException) -> bool:
+    """Whether it says nothing of the code that it comes from: memory is short, or somebody pressed Ctrl-C."""
+    return out_of_memory(error) or from_keyboard(error)
+
+
 @contextmanager
 def at_fault(plugin: object, doing: str) -> Iterator[None]:
     """Within this, what goes wrong is the plugin's fault and said so, with the place in its file.
@@ -145,7 +150,7 @@ def at_fault(plugin: object, doing: str) -> Iterator[None]:
         doing: what it was asked to do.
 
     Raises:
-        PluginError: for any other exception, `sys.exit` included; only Ctrl-C passes.
+        PluginError: for any other exception, `sys.exit` included; only Ctrl-C and a lack of memory pass.
     """
     try:
         with same_folder():
@@ -153,6 +158,6 @@ def at_fault(plugin: object, doing: str) -> Iterator[None]:
     except (TsformerError, InvalidValuesError):
         raise
     except BaseException as error:  # sys.exit, and what extensions derive from BaseException, such as a Rust panic
-        if out_of_memory(error) or from_keyboard(error):
+        if is_nobodys(error):
             raise
         raise PluginError(f"{plugin} fails in {doing}: {in_words(error)}") from error

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from tsformer import memory
-from tsformer.building import build_module, check_kept, device_of, try_out
+from tsformer.building import build_module, check_kept, device_of, same_random_state, try_out
 from tsformer.data.panel import Panel, Schema
 from tsformer.data.split import Split
 from tsformer.data.transforms import Chain
@@ -146,7 +146,7 @@ def make_ready(settings: Settings, panel: Panel, split: Split | None = None) -> 
     output = output_of(prepared.problem, settings.train.loss, settings.train.huber_delta)
     memory.require(settings, prepared, device)
     weights, order, draws = np.random.SeedSequence(settings.train.seed).spawn(3)
-    with seeded(weights):
+    with torch_seeded(weights):
         module = build_module(settings.model, prepared.problem).to(device)
         try_out(settings.model, module, prepared.train, prepared.problem, settings.train)
     fitted = Fitted(settings, prepared.problem, panel.schema, prepared.chain, module)
@@ -154,9 +154,9 @@ def make_ready(settings: Settings, panel: Panel, split: Split | None = None) -> 
 
 
 @contextmanager
-def seeded(seed: np.random.SeedSequence) -> Iterator[None]:
+def torch_seeded(seed: np.random.SeedSequence) -> Iterator[None]:
     """Within this torch's global generators start from a seed; the caller's are put back."""
-    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):  # manual_seed seeds all of them
+    with same_random_state():
         torch.manual_seed(int(seed.generate_state(1, np.uint64)[0]))
         yield
 
@@ -191,7 +191,7 @@ def fit(
     settings, module = fitted.settings, fitted.module
     plugin = settings.model.plugin
     on_start(fitted)
-    with seeded(ready.draws):
+    with torch_seeded(ready.draws):
         if by_gradients(plugin, module):
             with settings.model.at_fault("training"):
                 history = train(

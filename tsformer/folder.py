@@ -1,5 +1,6 @@
 """The current folder, which a plugin may change and which relative paths on a command line are meant from."""
 
+import contextlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,4 +17,5 @@ def same_folder() -> Iterator[None]:
         yield
     finally:
         if here:
-            os.chdir(here)
+            with contextlib.suppress(OSError):  # it was deleted; what else went wrong is not to be hidden
+                os.chdir(here)

@@ -12,7 +12,7 @@ import pandas as pd
 import torch
 from torch import nn
 
-from tsformer.building import build_module, device_in_use
+from tsformer.building import device_in_use, rebuilt
 from tsformer.data.cells import listed
 from tsformer.data.frames import forecast_frame
 from tsformer.data.frequency import next_times
@@ -166,9 +166,9 @@ def _with_horizon(fitted: Fitted, horizon: int) -> nn.Module:
         hint = f" (or with --model.decoder autoregressive{positions}, which goes on beyond its horizon)"
     elif learned:
         hint = " (or with other positions than learned, whose table ends with the horizon)"
-    with torch.random.fork_rng(devices=[]):
-        module = build_module(fitted.settings.model, replace(fitted.problem, horizon=horizon))
+    module = rebuilt(fitted.settings.model, replace(fitted.problem, horizon=horizon))
     try:
+        # as it is, not through `weights`: a model that cannot be saved can forecast, too
         module.load_state_dict(fitted.module.state_dict())
     except RuntimeError:  # shapes that depend on the horizon
         raise UsageError(

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from tsformer import machine
+from tsformer.building import same_random_state
 from tsformer.data.panel import Panel
 from tsformer.data.wall import as_numbers
 from tsformer.errors import ResourceError
@@ -64,9 +65,9 @@ class Memory:
 def size_of_model(model: Chosen, problem: Problem) -> nn.Module | None:
     """The model without its numbers, on the meta device; None where its build needs real ones."""
     try:
-        with torch.random.fork_rng(devices=[]), torch.device("meta"):
+        with same_random_state(), torch.device("meta"), model.at_fault("build"):
             module = model.plugin.build(model.config, problem)
-    except (Exception, SystemExit):
+    except Exception:
         return None  # a real build will say what is wrong
     return module if isinstance(module, nn.Module) and first_lazy(module) is None else None
 

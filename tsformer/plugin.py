@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, Self, Union, get_args, get_origin
 
 import pydantic
 from pydantic.fields import FieldInfo
@@ -31,7 +31,8 @@ class Config(pydantic.BaseModel):
     """Base of every set of options: frozen, no unknown names, finite numbers, a description on every field.
 
     Raises:
-        TypeError: when a subclass has a field without description, one called `name`, or one with `__` in its name.
+        TypeError: when a subclass has a field without description, one called `name` or `faults`, or one with `__` in
+            its name.
     """
 
     model_config = pydantic.ConfigDict(
@@ -44,17 +45,39 @@ class Config(pydantic.BaseModel):
         for name, field in cls.model_fields.items():
             if name == "name":
                 raise TypeError(f"{cls.__name__}: no option may be called 'name' (files use it for the plugin's name)")
+            if name == "faults":
+                raise TypeError(f"{cls.__name__}: no option may be called 'faults' (it is a method of every Config)")
             if "__" in name:
                 raise TypeError(f"{cls.__name__}.{name}: no option may have '__' in its name (it stands for a dot)")
             if not field.description:
                 raise TypeError(f"{cls.__name__}.{name} needs a description: Field(..., description='...')")
             option_type(field.annotation)
 
+    @pydantic.model_validator(mode="after")
+    def _no_faults(self) -> Self:
+        """All faults at once; pydantic reports them as it does those of one option."""
+        faults = list(self.faults())
+        if faults:
+            raise ValueError("; ".join(faults))
+        return self
+
+    def faults(self) -> Iterator[str]:
+        """What does not fit together, and what is set though nothing reads it, in one sentence each.
+
+        It is asked when every option is valid by itself. A subclass adds its own after those of `super().faults()`. An
+        option at its default is no fault, for a saved configuration has them all.
+        """
+        yield from ()
+
 
 def changed(config: Config, *names: str) -> list[str]:
     """Those of the named options that are not at their default, as "name value": for saying that nothing reads them."""
     fields = type(config).model_fields
-    return [f"{name} {getattr(config, name)}" for name in names if getattr(config, name) != fields[name].default]
+    return [
+        f"{name} {getattr(config, name)}"
+        for name in names
+        if getattr(config, name) != fields[name].get_default(call_default_factory=True)
+    ]
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from tsformer import entry_points
 from tsformer.entry_points import Declared, EntryPointError
-from tsformer.errors import PluginError, did_you_mean, from_keyboard, in_words
+from tsformer.errors import PluginError, did_you_mean, in_words, is_nobodys
 from tsformer.plugin import DataPlugin, ModelPlugin, Plugin, TransformPlugin
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def plugin_of(entry: Entry) -> Any:
     except EntryPointError as error:
         raise PluginError(f"{who} cannot be found: {error}") from error.__cause__
     except BaseException as error:  # sys.exit() and exceptions that somebody derived from BaseException, too
-        if from_keyboard(error):
+        if is_nobodys(error):
             raise
         raise PluginError(f"{who} cannot be imported: {in_words(error)}") from error
     if not isinstance(plugin, wanted):
@@ -163,7 +163,7 @@ def in_file(path: str | Path) -> Entry:
         loader.exec_module(module)
         plugin = module.plugin
     except BaseException as error:
-        if from_keyboard(error):
+        if is_nobodys(error):
             raise
         lacks = _lacks_plugin(module, error)
         what = "has no value named 'plugin'" if lacks else f"cannot be imported: {in_words(error)}"

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 import secrets
 import shlex
@@ -23,17 +22,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import torch
 
 import tsformer
 from tsformer import weights
 from tsformer.atomic import write_atomically
-from tsformer.building import build_module
+from tsformer.building import rebuilt
 from tsformer.config import resolve
 from tsformer.config_layer import Layer
-from tsformer.data.clock import check_format
-from tsformer.data.frequency import normalise
 from tsformer.data.panel import Schema
 from tsformer.errors import PluginError, ResourceError, RunError, TsformerError, UsageError, in_words
 from tsformer.fitting import Fitted
@@ -177,8 +173,7 @@ def load(folder: Path) -> tuple[Fitted, dict[str, Any]]:
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RunError(f"'{folder / CONFIG}' is not the configuration of a run: {in_words(error)}") from None
     try:
-        with torch.random.fork_rng(devices=range(torch.cuda.device_count())):  # building draws weights, to be replaced
-            module = build_module(settings.model, problem)
+        module = rebuilt(settings.model, problem)
     except PluginError as error:
         raise RunError(f"the model in '{folder}' cannot be built: {error}") from None
     try:
@@ -247,12 +242,7 @@ def _check_format(folder: Path, manifest: Mapping[str, Any]) -> None:
 
 
 def _check(problem: Problem, schema: Schema, states: Mapping[str, Any], settings: Settings) -> None:
-    """Raises ValueError when the parts of a configuration are of the wrong kind, or do not fit together."""
-    words = (schema.time, schema.id, schema.zone, schema.time_format)
-    named = all(isinstance(name, str) for name in schema.columns) and all(isinstance(w, str | None) for w in words)
-    if not named or isinstance(schema.frequency, bool) or not isinstance(schema.frequency, str | int | float | None):
-        raise ValueError("the schema does not hold names and a frequency")
-    _check_calendar(schema)
+    """Raises ValueError when the parts of a configuration do not fit together."""
     window = settings.window
     if (problem.lookback, problem.horizon, problem.season) != (window.lookback, window.horizon, window.season):
         raise ValueError("the problem is not that of the window")
@@ -263,20 +253,6 @@ def _check(problem: Problem, schema: Schema, states: Mapping[str, Any], settings
     for series, state in states.items():
         if not isinstance(state, list) or len(state) != steps or not all(isinstance(part, dict) for part in state):
             raise ValueError(f"the transforms of series {series!r} are not {steps} states")
-
-
-def _check_calendar(schema: Schema) -> None:
-    """Raises ValueError when frequency, zone or way of writing times are none."""
-    if isinstance(schema.frequency, int | float) and not (math.isfinite(schema.frequency) and schema.frequency > 0):
-        raise ValueError(f"the frequency is {schema.frequency}")
-    try:
-        normalise(schema.frequency)
-        if schema.zone is not None:
-            pd.Timestamp(0, tz=schema.zone)
-        if schema.time_format is not None:
-            check_format(schema.time_format)
-    except (KeyError, UsageError) as error:
-        raise ValueError(f"the schema's frequency, zone or times cannot be: {error}") from None
 
 
 def _verify(folder: Path, manifest: Mapping[str, Any]) -> None:

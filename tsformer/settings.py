@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Literal, Self
-
-from pydantic import model_validator
+from typing import Any, Literal
 
 from tsformer import registry
 from tsformer.errors import at_fault
@@ -92,15 +90,8 @@ class TrainConfig(Config):
     seed: int = Field(0, ge=0, lt=2**63, flag="--seed", description="same seed, same machine: same forecast")
     device: str = Field("auto", flag="--device", pattern=f"^({DEVICES})$", description="auto, cpu, cuda, cuda:1 or mps")
 
-    @model_validator(mode="after")
-    def _fit_together(self) -> Self:
-        faults = list(self._faults())
-        if faults:
-            raise ValueError("; ".join(faults))
-        return self
-
-    def _faults(self) -> Iterator[str]:
-        """What does not fit together, and what is set though nothing reads it."""
+    def faults(self) -> Iterator[str]:
+        yield from super().faults()
         if self.output != "point" and self.loss != "mse":
             yield f"loss {self.loss} is for point forecasts, leave it out with output {self.output}"
         if self.loss != "huber" and self.huber_delta != 1.0:

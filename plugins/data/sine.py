@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pandas as pd
-import pydantic
 
 from tsformer.data.panel import Defaults, Panel, Schema
 from tsformer.plugin import Config, DataPlugin, Field
@@ -27,15 +28,14 @@ class SineConfig(Config):
     trend: float = Field(0.0, description="rise in 1,000 steps")
     seed: int = Field(0, ge=0, description="seed of the noise")
 
-    @pydantic.model_validator(mode="after")
-    def _fit_together(self) -> SineConfig:
+    def faults(self) -> Iterator[str]:
+        yield from super().faults()
         if any(period <= 0 for period in self.period):
-            raise ValueError(f"period must be positive, not {min(self.period)}")
+            yield f"period must be positive, not {min(self.period)}"
         if len(self.amplitude) not in (1, len(self.period)):
-            raise ValueError(
+            yield (
                 f"{len(self.amplitude)} amplitudes do not go with {len(self.period)} periods: give one, or one for each"
             )
-        return self
 
 
 def load(config: SineConfig) -> Panel:

@@ -13,7 +13,8 @@ is not in the papers, where everything is a target.
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from collections.abc import Iterator
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
@@ -46,9 +47,11 @@ class LinearConfig(Config):
             raise ValueError(f"{kernel} is even; a moving average needs as many steps before as after: an odd number")
         return kernel
 
-    def model_post_init(self, context: Any, /) -> None:
-        if self.variant != "dlinear" and changed(self, "kernel"):
-            raise ValueError(f"kernel {self.kernel} needs variant dlinear: {self.variant} has no moving average")
+    def faults(self) -> Iterator[str]:
+        yield from super().faults()
+        if self.variant != "dlinear":
+            for option in changed(self, "kernel"):
+                yield f"{option} needs variant dlinear: {self.variant} has no moving average"
 
 
 class Linear(nn.Module):

@@ -16,6 +16,7 @@ from tsformer.nn.decoders import FlatHead
 from tsformer.nn.network import Network
 from tsformer.nn.options import TransformerOptions
 from tsformer.nn.outputs import output_of
+from tsformer.nn.positions import IN_ATTENTION
 from tsformer.plugin import Field, ModelPlugin, Problem, changed
 
 
@@ -40,15 +41,14 @@ class TCNTransformerConfig(TransformerOptions):
         if self.tcn_layers == 0:
             for option in changed(self, "kernel"):
                 yield f"{option} needs convolutions, and tcn_layers is 0"
-        if self.encoder_layers == 0:
-            inside = self.positions in ("relative", "rotary")
-            if self.decoder == "direct":
-                unread = changed(self, "n_heads", "d_ff", "activation", "attention_dropout", "norm_first", "eps")
-                unread += changed(self, "dropout") if self.tcn_layers == 0 else []
-                for option in [f"positions {self.positions}"] * inside + unread:
-                    yield f"{option} needs layers, and encoder_layers is 0 with decoder direct"
-            elif inside and self.tcn_layers == 0:
-                yield f"positions {self.positions} needs encoder layers, and encoder_layers is 0: the past has no order"
+        if self.encoder_layers == 0 and self.decoder == "direct":
+            unread = [f"positions {self.positions}"] if self.positions in IN_ATTENTION else []
+            unread += changed(self, "n_heads", "d_ff", "activation", "attention_dropout", "norm_first", "eps")
+            unread += changed(self, "dropout") if self.tcn_layers == 0 else []
+            for option in unread:
+                yield f"{option} needs layers, and encoder_layers is 0 with decoder direct"
+        elif self.tcn_layers == 0:
+            yield from self.unordered_past()
 
     def tokens(self, lookback: int) -> tuple[int, int]:
         """Steps to a token, and the number of tokens."""

@@ -24,8 +24,7 @@ class TransformerConfig(TransformerOptions):
 
     def faults(self) -> Iterator[str]:
         yield from super().faults()
-        if self.encoder_layers == 0 and self.positions in ("relative", "rotary"):
-            yield f"positions {self.positions} needs encoder layers, and encoder_layers is 0: the past has no order"
+        yield from self.unordered_past()
 
 
 class StepEncoder(nn.Module):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
-import pydantic
 
 from tsformer.plugin import Config, Field, State, TransformPlugin
 
@@ -14,11 +15,10 @@ class MinMaxConfig(Config):
     low: float = Field(0.0, ge=-1e6, le=1e6, description="what the smallest training value becomes")
     high: float = Field(1.0, ge=-1e6, le=1e6, description="what the largest training value becomes")
 
-    @pydantic.model_validator(mode="after")
-    def _low_is_below_high(self) -> MinMaxConfig:
+    def faults(self) -> Iterator[str]:
+        yield from super().faults()
         if self.low >= self.high:
-            raise ValueError(f"low must be less than high (got {self.low} and {self.high})")
-        return self
+            yield f"low must be less than high (got {self.low} and {self.high})"
 
 
 class MinMax:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
-import pydantic
 
 from tsformer.plugin import Config, Field, State, TransformPlugin
 
@@ -14,11 +15,10 @@ class RobustConfig(Config):
     low: float = Field(25.0, ge=0, le=100, description="lower quantile of the range that becomes 1, in percent")
     high: float = Field(75.0, ge=0, le=100, description="upper quantile of it, in percent")
 
-    @pydantic.model_validator(mode="after")
-    def _low_is_below_high(self) -> RobustConfig:
+    def faults(self) -> Iterator[str]:
+        yield from super().faults()
         if self.low >= self.high:
-            raise ValueError(f"low must be less than high (got {self.low} and {self.high})")
-        return self
+            yield f"low must be less than high (got {self.low} and {self.high})"
 
 
 class Robust:

@@ -14,7 +14,7 @@ import tsformer
 from tsformer.cli import config, fit, plugins, predict
 from tsformer.cli.console import data_only, guarded
 from tsformer.cli.options import given, normalised
-from tsformer.cli.places import named
+from tsformer.cli.places import require_named
 from tsformer.errors import ResourceError
 from tsformer.registry import load_file
 
@@ -74,7 +74,7 @@ def _root(
 def _load_plugin_files(words: Sequence[str]) -> list[str]:
     """Load each `--plugin FILE`, wherever it stands, and take it off the line."""
     for path in given(words, "--plugin"):
-        named("--plugin", path)
+        require_named("--plugin", path)
         load_file(path)
     left: list[str] = []
     skip = False

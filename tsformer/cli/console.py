@@ -228,13 +228,14 @@ def print_score(result: Result) -> None:
         Console(stderr=True).print(table)
 
 
-MOST_TARGETS = 8  # that have rows of their own, or are named
+MOST_TARGETS = 8  # that have rows of their own
 
 
 def targets_named(targets: Sequence[str]) -> str:
     """How many targets there are, and the names of the first: "2 targets (a, b)"."""
-    more = ", ..." if len(targets) > MOST_TARGETS else ""
-    return f"{len(targets)} target{'s' if len(targets) > 1 else ''} ({', '.join(targets[:MOST_TARGETS])}{more})"
+    from tsformer.data.cells import listed
+
+    return f"{len(targets)} target{'s' if len(targets) > 1 else ''} ({listed(targets)})"
 
 
 def _cells(metrics: Metrics) -> list[str]:

@@ -87,12 +87,11 @@ def _run(settings: Settings, *, out: Path | None, plot: Path | None, as_json: bo
 
         if plot is not None:
             plots.require(plot)
-        here = Path.cwd()  # which a plugin may change
         panel = preparation.load_data(settings.data)
         for note in panel.notes:
             say(f"note: {note}", quiet=quiet)
         folder = out or new_folder(settings)
-        writer = Writer(here / folder)
+        writer = Writer(folder.absolute())  # it is written to while a plugin may have changed the folder
 
         def start(fitted: fitting.Fitted) -> None:
             writer.start(fitted)
@@ -111,7 +110,7 @@ def _run(settings: Settings, *, out: Path | None, plot: Path | None, as_json: bo
             say(line)
         for picture in ([folder / "forecast.png"] if plots.available() else []) + ([plot] if plot else []):
             try:
-                plots.plot_test(result, here / picture)
+                plots.plot_test(result, picture)
             except Exception as error:  # a finished fit does not fail for its picture
                 say(f"warning: no picture {picture}: {error if isinstance(error, TsformerError) else in_words(error)}")
         if result.history.stopped == "early":

@@ -9,21 +9,20 @@ from pathlib import Path
 from tsformer.errors import ResourceError, UsageError
 
 
-def named(flag: str, path: str | None) -> str | None:
-    """The path that an option was given.
-
-    Raises:
-        UsageError: it is empty, as an unset variable of the shell leaves it.
-    """
+def require_named(flag: str, path: str | None) -> None:
+    """Raises UsageError when a path is empty, as an unset variable of the shell leaves it."""
     if path is not None and not path.strip():
         raise UsageError(f"{flag} is empty: name a place, or leave it out")
-    return path
 
 
 def place(flag: str, path: str | None) -> Path | None:
-    """`named` as a path, with "~" for the user's folder."""
-    given = named(flag, path)
-    return None if given is None else Path(os.path.expanduser(given))
+    """The path that an option was given, with "~" for the user's folder.
+
+    Raises:
+        UsageError: it is empty.
+    """
+    require_named(flag, path)
+    return None if path is None else Path(os.path.expanduser(path))
 
 
 def require_writable(what: str, path: Path, *, folder: bool = False) -> None:

@@ -133,10 +133,10 @@ def _verdict(row: dict[str, Any]) -> str:
 
 def _called(name: str) -> list[Entry]:
     """The plugins of that name, of any kind."""
-    if name in registry.broken():
-        raise PluginError(registry.broken()[name])
     known = {kind: registry.entries(kind) for kind in Kind}
     found = [entries[name] for entries in known.values() if name in entries]
+    if not found and name in registry.broken():
+        raise PluginError(registry.broken()[name])
     if not found:
         raise PluginError(f"unknown plugin '{name}'{did_you_mean(name, _names())}")
     return found

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from tsformer.cli.console import data_only, guarded, print_json, say
 from tsformer.cli.line_config import PluginFiles
-from tsformer.cli.places import named, place
+from tsformer.cli.places import place, require_named, require_writable
 
 
 def predict(
@@ -29,8 +31,11 @@ def predict(
 ) -> None:
     """Forecast what follows the last row of the input, in its own units and with the dates that come next."""
     with guarded(as_json=json):
-        named("--input", input)
-        named("--output", output)
+        for flag, path in (("--input", input), ("--output", output), ("RUN", run)):
+            require_named(flag, path)
+        picture = place("--plot", plot)
+        if output != "-":
+            require_writable(f"--output '{output}'", Path(os.path.expanduser(output)))
         from tsformer import preparation
         from tsformer import run as runs
         from tsformer.building import device_of
@@ -38,10 +43,10 @@ def predict(
         from tsformer.forecast import forecast
         from tsformer.report import plots
 
-        picture = place("--plot", plot)
         if picture is not None:
+            require_writable(f"--plot '{plot}'", picture)
             plots.require(picture)
-        folder = runs.find(named("RUN", run))
+        folder = runs.find(run)
         with data_only():
             fitted, summary = runs.load(folder)
             if summary["status"] != "complete":

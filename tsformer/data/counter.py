@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tsformer.data.irregular import refuse_gaps, refuse_steps
-from tsformer.data.mode import commonest
+from tsformer.data.step import commonest
 
 
 def numeric_step(values: np.ndarray) -> float:

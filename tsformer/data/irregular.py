@@ -8,10 +8,9 @@ import numpy as np
 import pandas as pd
 
 from tsformer.data.clock import show
-from tsformer.data.mode import commonest
 from tsformer.data.months import DAY_RULES, weekday_of
 from tsformer.data.pattern import by_month, is_regular
-from tsformer.data.step import DAY, MICROSECONDS, Step
+from tsformer.data.step import DAY, MICROSECONDS, Step, commonest
 from tsformer.data.wall import calendar, passed, shown
 from tsformer.errors import DataError
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -9,6 +10,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+
+from tsformer.data.clock import check_format
+from tsformer.data.frequency import normalise
+from tsformer.errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -45,9 +50,29 @@ class Schema:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Schema:
-        """Raises TypeError when the document is not a schema."""
+        """Raises TypeError or ValueError when the document is not a schema."""
         fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in document.items()}
-        return cls(**fields)
+        schema = cls(**fields)
+        words, frequency = (schema.time, schema.id, schema.zone, schema.time_format), schema.frequency
+        named = all(isinstance(name, str) for name in schema.columns) and all(isinstance(w, str | None) for w in words)
+        if not named or isinstance(frequency, bool) or not isinstance(frequency, str | int | float | None):
+            raise ValueError("the schema does not hold names and a frequency")
+        _check_calendar(schema)
+        return schema
+
+
+def _check_calendar(schema: Schema) -> None:
+    """Raises ValueError when frequency, zone or way of writing times are none."""
+    if isinstance(schema.frequency, int | float) and not (math.isfinite(schema.frequency) and schema.frequency > 0):
+        raise ValueError(f"the frequency is {schema.frequency}")
+    try:
+        normalise(schema.frequency)
+        if schema.zone is not None:
+            pd.Timestamp(0, tz=schema.zone)
+        if schema.time_format is not None:
+            check_format(schema.time_format)
+    except (KeyError, UsageError) as error:
+        raise ValueError(f"the schema's frequency, zone or times cannot be: {error}") from None
 
 
 @dataclass(frozen=True)

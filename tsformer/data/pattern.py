@@ -20,9 +20,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from tsformer.data.mode import commonest
 from tsformer.data.months import first_of, last_of, month_of, weekday_of, weekdays_before
-from tsformer.data.step import LONGEST_CLOSURE, Step
+from tsformer.data.step import LONGEST_CLOSURE, Step, commonest
 from tsformer.data.wall import calendar, passed
 
 

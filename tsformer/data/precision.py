@@ -51,17 +51,19 @@ def check_precision(panel: Panel, chain: Chain, data: Transformed) -> None:
         counts = (np.add.reduceat(np.append(what, False).astype(np.int64), starts) for what in (lost, real))
         share = np.subtract(*(weight * count for weight, count in zip((2, 1), counts, strict=True)))
         if (share > 0).any():
-            raise _lost(panel, chain, int(share.argmax()), column)
+            raise _lost(panel, chain, np.flatnonzero(share > 0), column)
 
 
-def _lost(panel: Panel, chain: Chain, series: int, column: int) -> DataError:
-    values = panel.values[panel.rows(series), column]
+def _lost(panel: Panel, chain: Chain, series: np.ndarray, column: int) -> DataError:
+    first = int(series[0])
+    values = panel.values[panel.rows(first), column]
     away = np.abs(values - np.median(values))
     row = int(away.argmax())
     steps = np.abs(np.diff(values))
     typical = np.median(steps[steps > 0])
-    whose = f"series {panel.ids[series]!r}: " if panel.schema.id else ""
-    name, time = panel.schema.columns[column], show(panel.times[panel.rows(series).start + row])
+    whose = f"series {panel.ids[first]!r}: " if panel.schema.id else ""
+    others = f" (so {len(series)} of {len(panel.ids)} series)" if len(panel.ids) > 1 else ""
+    name, time = panel.schema.columns[column], show(panel.times[panel.rows(first).start + row])
     names = ", ".join(f"'{link.name}'" for link in chain.links)
     after = f" after {names}" if names else ""
     if away[row] * np.finfo(np.float32).eps < typical / LOST:
@@ -74,7 +76,7 @@ def _lost(panel: Panel, chain: Chain, series: int, column: int) -> DataError:
     if (values > 0).all() and "log" not in taken:
         remedies.append(", or take --transform log")
     return DataError(
-        f"{whose}column {name!r} has the value {values[row]:.6g} at {time} "
-        f"(row {row + 1} of the series), so large that single precision cannot tell the other rows apart{after}: "
-        f"remove or correct that row{''.join(remedies)}"
+        f"{whose}column {name!r} has the value {values[row]:.6g} at {time} (row {row + 1} of the series), so large "
+        f"that single precision cannot tell the other rows apart{after}{others}: "
+        f"correct that value{', or leave the series out' if panel.schema.id else ''}{''.join(remedies)}"
     )

@@ -45,6 +45,12 @@ _SPELLING = re.compile(r"([1-9]\d{0,8})?([A-Za-z]+)((?:-\w+)*)")
 _CALENDAR = re.compile(r"(B?)(Q|HY|Y)([SE])")
 
 
+def commonest(values: np.ndarray) -> int:
+    """The most frequent of whole numbers, one at least, and the smallest if several are."""
+    found, counts = np.unique(values, return_counts=True)
+    return int(found[counts.argmax()])
+
+
 @dataclass(frozen=True)
 class Step:
     """A step in time.

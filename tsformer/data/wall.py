@@ -9,8 +9,7 @@ from datetime import timedelta, timezone, tzinfo
 import numpy as np
 import pandas as pd
 
-from tsformer.data.mode import commonest
-from tsformer.data.step import DAY, MICROSECONDS
+from tsformer.data.step import DAY, MICROSECONDS, commonest
 from tsformer.errors import DataError
 
 _SECOND = MICROSECONDS["s"]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from tsformer.data.cells import listed
 from tsformer.evaluation.metrics import Metrics, Score
 
 METRICS = {"mase": "MASE", "mae": "MAE", "rmse": "RMSE", "smape": "sMAPE"}
-MOST_NAMES = 8
 
 
 def not_beaten(model: str, test: Score, baselines: Mapping[str, Score], season: int) -> Iterator[str]:
@@ -52,5 +52,6 @@ def without_mase(test: Score, season: int, rows: int) -> Iterator[str]:
             "season or have no more than one before the test part; left out of it"
         )
     else:
-        names = ", ".join(test.without_mase[:MOST_NAMES])
-        yield f"MASE is undefined where a series repeats itself each season; left out of it: {names}"
+        yield (
+            f"MASE is undefined where a series repeats itself each season; left out of it: {listed(test.without_mase)}"
+        )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any
 
 from torch import nn
 
@@ -14,7 +13,7 @@ from tsformer.nn.layers import Decoder, Encoder, LayerSpec
 from tsformer.nn.network import Network, per_channel
 from tsformer.nn.normalisation import RevIN
 from tsformer.nn.outputs import output_of
-from tsformer.nn.positions import PositionKind, additive_positions
+from tsformer.nn.positions import IN_ATTENTION, PositionKind, additive_positions
 from tsformer.plugin import Config, Field, Problem, changed
 
 
@@ -41,18 +40,8 @@ class ForecasterOptions(Config):
     )
     channel_independent: bool = Field(False, description="forecast each target by itself, with shared weights")
 
-    def model_post_init(self, context: Any, /) -> None:
-        """Faults that lie between options, all at once; pydantic reports them as it does those of one option."""
-        faults = list(self.faults())
-        if faults:
-            raise ValueError("; ".join(faults))
-
     def faults(self) -> Iterator[str]:
-        """What does not fit together, and what is set though nothing reads it, in one sentence each.
-
-        A subclass adds its own after those of `super().faults()`. An option at its default is no fault, for a saved
-        configuration has them all.
-        """
+        yield from super().faults()
         if self.decoder == "direct":
             for option in changed(self, "sampling", "feedback"):
                 yield f"{option} needs decoder autoregressive: decoder direct feeds nothing back"
@@ -130,6 +119,11 @@ class TransformerOptions(ForecasterOptions):
             yield (
                 f"positions rotary turn pairs of features: d_model {self.d_model} / n_heads {self.n_heads} must be even"
             )
+
+    def unordered_past(self) -> Iterator[str]:
+        """A fault where nothing but self-attention tells the order of the past, and no encoder layer has any."""
+        if self.encoder_layers == 0 and self.positions in IN_ATTENTION:
+            yield f"positions {self.positions} needs encoder layers, and encoder_layers is 0: the past has no order"
 
     def layer_spec(self) -> LayerSpec:
         return LayerSpec(

@@ -16,6 +16,8 @@ from torch import Tensor, nn
 from tsformer.errors import UsageError
 
 PositionKind = Literal["sinusoidal", "learned", "relative", "rotary", "none"]
+IN_ATTENTION: tuple[PositionKind, ...] = ("relative", "rotary")
+"""Those that act in self-attention, and add nothing to the tokens."""
 KINDS: tuple[PositionKind, ...] = get_args(PositionKind)
 
 
@@ -34,7 +36,7 @@ def additive_positions(kind: PositionKind, d_model: int, length: int) -> nn.Modu
         return SinusoidalPositions(d_model)
     if kind == "learned":
         return LearnedPositions(d_model, length)
-    if kind in ("relative", "rotary", "none"):
+    if kind in (*IN_ATTENTION, "none"):
         return NoPositions()
     raise unknown_positions(kind)
 

@@ -9,12 +9,14 @@ from contextlib import contextmanager
 import numpy as np
 import torch
 
+from tsformer.building import same_random_state
+
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
     """Within this the global generators of Python, numpy and torch start from a seed; the caller's are put back."""
     callers = random.getstate(), np.random.get_state()  # noqa: NPY002
-    with torch.random.fork_rng(devices=[]):
+    with same_random_state():
         random.seed(seed)
         np.random.seed(seed)  # noqa: NPY002
         torch.manual_seed(seed)

@@ -81,8 +81,7 @@ def check_overfits_one_batch(plugin: ModelPlugin) -> str | None:
             return float(output.loss(module(batch, truth=1.0), batch))
 
     before = after = loss()
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
+    with seeded(0):
         for step in range(400):
             module.train()
             optimizer.zero_grad()

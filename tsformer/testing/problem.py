@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.parameter import is_lazy
 
 from tsformer.data.windows import Batch, Windows, cut_windows
 from tsformer.nn.outputs import output_of
+from tsformer.parameters import first_lazy
 from tsformer.plugin import ModelPlugin, Problem
 from tsformer.testing.failure import CheckFailedError
 from tsformer.testing.generators import seeded
@@ -26,10 +26,10 @@ def build(plugin: ModelPlugin, seed: int = 0, problem: Problem = PROBLEM) -> nn.
         module = plugin.build(plugin.example, problem)
     if not isinstance(module, nn.Module):
         raise CheckFailedError(f"build returns {type(module).__name__}, not a torch.nn.Module")
-    lazy = [name for name, tensor in (*module.named_parameters(), *module.named_buffers()) if is_lazy(tensor)]
-    if lazy:
+    lazy = first_lazy(module)
+    if lazy is not None:
         raise CheckFailedError(
-            f"'{lazy[0]}' has no shape until the first forward (nn.LazyLinear or the like), so that a saved run could "
+            f"'{lazy}' has no shape until the first forward (nn.LazyLinear or the like), so that a saved run could "
             "not be loaded; give the shape in build, from problem.lookback, problem.channels and so on"
         )
     return module

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tsformer.errors import PluginError, from_keyboard, in_words
+from tsformer.errors import PluginError, in_words, is_nobodys
 from tsformer.plugin import DataPlugin, ModelPlugin, Plugin, Task, TransformPlugin
 from tsformer.testing.data import DATA_CHECKS
 from tsformer.testing.failure import CheckFailedError
@@ -83,7 +83,7 @@ def _result(check: Check, plugin: Plugin) -> tuple[bool | None, str]:
     except CheckFailedError as failure:
         return False, str(failure)
     except BaseException as error:  # sys.exit() of a plugin, too
-        if from_keyboard(error):
+        if is_nobodys(error):
             raise
         return False, in_words(error)
     return (None, f"does not apply: {reason}") if reason else (True, "")
