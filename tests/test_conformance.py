@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from tsformer import registry, testing
 from tsformer.data.windows import Batch
 from tsformer.errors import PluginError, UsageError
+from tsformer.nn.dropout import Dropout
 from tsformer.nn.lookback import points_only
 from tsformer.nn.network import last_real
 from tsformer.plugin import Config, Field, ModelPlugin, Problem, Task, option_type
@@ -458,7 +459,71 @@ class DropsOut(Good):
         return super().predict(nn.functional.dropout(past, 0.05, self.training))
 
 
-@pytest.mark.parametrize("good", [StartsAtZero, HasADefault, SeedsAForkOfItsOwn, DropsOut])
+class DropsHalf(Good):
+    """Few hidden units, of which every other is dropped: enough for a batch, but not in training."""
+
+    def __init__(self, options, problem):
+        super().__init__(Options(width=8), problem)
+        self.net = nn.Sequential(self.hidden, nn.ReLU(), nn.Dropout(0.5), self.head)
+
+    def predict(self, past):
+        return self.net(past.flatten(1)).view(-1, self.problem.horizon, self.problem.targets, self.problem.outputs)
+
+
+class DropsHalfCheaply(DropsHalf):
+    def __init__(self, options, problem):
+        super().__init__(options, problem)
+        self.net[2] = Dropout(0.5)
+
+
+class TiesWeights(Good):
+    """One layer under two names."""
+
+    def __init__(self, options, problem):
+        super().__init__(options, problem)
+        self.first = nn.Linear(options.width, options.width)
+        self.second = self.first
+
+    def predict(self, past):
+        hidden = torch.tanh(self.hidden(past.flatten(1)))
+        return self.shaped(torch.tanh(self.second(torch.tanh(self.first(hidden)))))
+
+
+class HasSpectralNorm(Good):
+    """Whose power iteration goes a step in each forward in training."""
+
+    def __init__(self, options, problem):
+        super().__init__(options, problem)
+        self.hidden = nn.utils.parametrizations.spectral_norm(self.hidden)
+
+
+class Counts(Good):
+    """A buffer that is another tensor after each forward in training, and counts in the prediction."""
+
+    def __init__(self, options, problem):
+        super().__init__(options, problem)
+        self.register_buffer("steps", torch.zeros(()))
+
+    def predict(self, past):
+        if self.training:
+            self.steps = self.steps + 1
+        return super().predict(past) + 1e-4 * self.steps
+
+
+ODD = [
+    StartsAtZero,
+    HasADefault,
+    SeedsAForkOfItsOwn,
+    DropsOut,
+    DropsHalf,
+    DropsHalfCheaply,
+    TiesWeights,
+    HasSpectralNorm,
+    Counts,
+]
+
+
+@pytest.mark.parametrize("good", ODD)
 def test_a_plugin_that_is_odd_but_right_passes(good):
     assert testing.check(ModelPlugin(config=Options, build=good, example=Options())) == {}
 

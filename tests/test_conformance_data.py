@@ -1,5 +1,7 @@
 """Every registered data source passes every check; for each check there is a bad one that fails it and no other."""
 
+import contextlib
+import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
@@ -210,14 +212,46 @@ def reads_well(config):
     return as_months(read_table(config.path))
 
 
+def says_no_file(config):
+    if not Path(config.path).is_file():
+        raise FileNotFoundError(config.path)
+    return trusts_the_file(config)
+
+
 def hides_the_name(config):
     if not Path(config.path).is_file():
         raise DataError("the file is missing")
     return trusts_the_file(config)
 
 
+def hides_the_name_plainly(config):
+    if not Path(config.path).is_file():
+        raise FileNotFoundError("the file is missing")
+    return trusts_the_file(config)
+
+
+def opens_an_empty_database(config):
+    """As sqlite does, which makes the file that is not there."""
+    if not Path(config.path).is_file():
+        with contextlib.closing(sqlite3.connect(config.path)) as database:
+            pd.read_sql("SELECT * FROM air", database)
+    return trusts_the_file(config)
+
+
 def makes_something_up(config):
     return trusts_the_file(config if Path(config.path).is_file() else IN_A_FILE)
+
+
+def through_summer_time(config):
+    """Hours of which one is skipped on the clocks of Berlin, on 31 March."""
+    hours = pd.date_range("2024-03-29", periods=80, freq="h").tz_localize("UTC").tz_convert("Europe/Berlin")
+    return panel_of(walks(config.seed), hours.append(hours), frequency="h", zone="Europe/Berlin")
+
+
+def days_through_summer_time(config):
+    """Midnights in Berlin, two of them 23 hours apart."""
+    days = pd.date_range("2024-03-01", periods=80).tz_localize("Europe/Berlin")
+    return panel_of(walks(config.seed), days.append(days), zone="Europe/Berlin")
 
 
 def reads_by_name(config, source, schema):
@@ -281,8 +315,9 @@ BAD = [
     *(("check_statistics", plugin_of(scaled(scale))) for scale in SCALINGS),
     *(("check_statistics", from_file(in_a_file(scale))) for scale in (*SCALINGS, times_1000_over_the_largest, smooth)),
     ("check_statistics", plugin_of(defaults=season_from_all_rows)),
-    ("check_missing_file", from_file(trusts_the_file)),
     ("check_missing_file", from_file(hides_the_name)),
+    ("check_missing_file", from_file(hides_the_name_plainly)),
+    ("check_missing_file", from_file(opens_an_empty_database)),
     ("check_missing_file", from_file(makes_something_up)),
     ("check_read", plugin_of(read=reads_by_position)),
     ("check_read", plugin_of(read=reads_files_by_position)),
@@ -302,7 +337,16 @@ def test_every_check_has_a_bad_plugin():
     assert {check for check, _ in BAD} == {check.__name__ for check in DATA_CHECKS}
 
 
-@pytest.mark.parametrize("good", [plugin_of(), plugin_of(read=reads_by_name), from_file(reads_well)], ids=name_of)
+GOOD = [
+    plugin_of(),
+    plugin_of(read=reads_by_name),
+    plugin_of(through_summer_time),
+    plugin_of(days_through_summer_time),
+    *(from_file(load) for load in (reads_well, trusts_the_file, says_no_file)),
+]
+
+
+@pytest.mark.parametrize("good", GOOD, ids=name_of)
 def test_the_good_plugins_pass(good):
     assert testing.check(good) == {}
 

@@ -73,6 +73,11 @@ UNREAD = {
         ),
         ({"encoder_layers": 0, "tcn_layers": 0, "dropout": 0.1}, ["dropout 0.1 needs layers"]),
         (
+            {"encoder_layers": 0, "d_model": 12, "positions": "rotary", "n_heads": 5},
+            ["positions rotary needs layers", "n_heads 5 needs layers"],  # and not that 5 does not divide 12
+        ),
+        ({"encoder_layers": 0, "d_model": 6, "decoder": "autoregressive"}, ["n_heads 4 does not divide d_model 6"]),
+        (
             {"encoder_layers": 0, "tcn_layers": 0, "positions": "rotary", "decoder": "autoregressive"},
             ["positions rotary needs encoder layers"],
         ),
@@ -120,6 +125,15 @@ def test_what_is_at_its_default_is_never_refused(model: str) -> None:
 def test_an_encoder_without_layers_may_have_convolutions() -> None:
     options = {"encoder_layers": 0, "positions": "rotary", "decoder": "autoregressive"}  # which the decoder reads
     assert validate_options(tcn_transformer.plugin.config, "model", options).positions == "rotary"
+
+
+@pytest.mark.parametrize("d_model", [6, 7])
+def test_without_attention_any_width_will_do(d_model: int) -> None:
+    config = validate_options(tcn_transformer.plugin.config, "model", {"encoder_layers": 0, "d_model": d_model})
+    network = tcn_transformer.build(config, PROBLEM)
+    assert not [part for part in network.modules() if isinstance(part, MultiHeadAttention)]
+    past = torch.randn(3, 20, 2)
+    assert network(Batch(past, torch.ones_like(past, dtype=torch.bool))).shape == (3, 5, 2, 1)
 
 
 def test_an_odd_head_is_fine_without_rotation() -> None:

@@ -70,6 +70,17 @@ HONEST = {
     "seconds since 1970": 1.7e9 + np.arange(2000.0),
     "heavy tails": RNG.standard_cauchy(5000),
     "growth": 1.02 ** np.arange(1000),
+    "decay": 100 * np.exp(-0.1 * np.arange(400)),
+    "zeros but for rounding, and values": np.where(
+        RNG.random(2000) < 0.8, 1e-17 * RNG.normal(size=2000), RNG.gamma(2, 7, 2000)
+    ),
+    "smoothed intermittent demand": pd.Series(np.where(np.arange(800) % 80 == 0, 50.0, 0.0))
+    .ewm(alpha=0.4)
+    .mean()
+    .array,
+    "pulses": np.exp(-(((np.arange(960) % 48 - 24) / 2) ** 2)),
+    "two regimes": np.concatenate([1e7 + 1e5 * RNG.normal(size=60), 1 + 0.1 * RNG.normal(size=200)]),
+    "zeros, then a level": np.concatenate([np.zeros(200), 1e6 + 0.05 * RNG.normal(size=200)]),
 }
 
 

@@ -3,11 +3,15 @@
 import numpy as np
 import pytest
 
-from tsformer import preparation
+from tsformer import Config, DataPlugin, preparation, register
 from tsformer.config import resolve
 from tsformer.config_layer import Layer
 from tsformer.errors import DataError
 from tsformer.preparation import complete, origin_rows, prepare
+
+
+class NoOptions(Config):
+    """None."""
 
 
 def settings(transforms=(), scale="standard", **window):
@@ -168,3 +172,12 @@ def test_a_transform_that_breaks_its_promise_is_refused(name, make_panel, tmp_pa
         with pytest.raises(PluginError, match="transform 'bad'"):
             use()
     np.testing.assert_array_equal(panel.values, before)
+
+
+def test_a_file_that_a_plugin_does_not_find_is_named(own_registry):
+    def load(config):
+        return open("nowhere.csv")
+
+    register("own", DataPlugin(config=NoOptions, load=load, example=NoOptions()))
+    with pytest.raises(DataError, match=r"no file .nowhere\.csv"):
+        preparation.read("own")

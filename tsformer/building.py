@@ -70,14 +70,13 @@ def check_kept(model: Chosen, problem: Problem, module: nn.Module) -> None:
         ) from None
 
 
-def try_out(model: Chosen, module: nn.Module, windows: Windows, problem: Problem, train: TrainConfig) -> None:
+def try_out(model: Chosen, module: nn.Module, windows: Windows, problem: Problem) -> None:
     """Two windows through the module, so that a model which breaks its contract is named before anything is written.
 
     Raises:
         PluginError: forward fails, or its result has another shape than promised, or is not finite.
-        UsageError: how much truth is fed is set for a model that feeds nothing back.
     """
-    batch = windows.batch(torch.arange(min(2, len(windows)))).to(device_in_use(module))
+    batch = _two(windows, module)
     wanted = (len(batch.past), problem.horizon, problem.targets, problem.outputs)
     module.eval()
     for truth in (0.0, 1.0):
@@ -91,20 +90,23 @@ def try_out(model: Chosen, module: nn.Module, windows: Windows, problem: Problem
             )
         if not bool(torch.isfinite(prediction).all()):
             raise PluginError(f"{model}: forward(batch, truth={truth}) returns values that are not finite")
-    unread = changed(train, "truth_start", "truth_end")
-    if unread and not _feeds_back(model, module, batch):
-        other = ", or take decoder autoregressive and a horizon of several steps" if _may_feed_back(model) else ""
-        raise UsageError(
-            f"model '{model.name}' feeds nothing back here, so that train.{' and train.'.join(unread)} would have no "
-            f"effect: leave it out{other}"
-        )
     if model.plugin.persistent:
         with model.at_fault("its state dict, which must hold plain tensors that can be saved and loaded"):
             weights.load(module, weights.save(module))
 
 
-def _may_feed_back(model: Chosen) -> bool:
-    return "decoder" in type(model.config).model_fields
+def without_effect(model: Chosen, module: nn.Module, windows: Windows, train: TrainConfig) -> tuple[str, ...]:
+    """A line on options of the training that this model does not read; a file may hold them for another one."""
+    unread = changed(train, "truth_start", "truth_end")
+    if not unread or _feeds_back(model, module, _two(windows, module)):
+        return ()
+    can = "decoder" in type(model.config).model_fields
+    other = "; decoder autoregressive does, with a horizon of several steps" if can else ""
+    return (f"train.{' and train.'.join(unread)} without effect: model '{model.name}' feeds nothing back here{other}",)
+
+
+def _two(windows: Windows, module: nn.Module) -> Batch:
+    return windows.batch(torch.arange(min(2, len(windows)))).to(device_in_use(module))
 
 
 def _feeds_back(model: Chosen, module: nn.Module, batch: Batch) -> bool:

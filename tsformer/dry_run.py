@@ -30,6 +30,7 @@ class DryRun:
         memory: bytes by purpose.
         process: bytes that Python and its libraries hold, besides the data.
         available: bytes that are free on the device; None where it does not say.
+        notes: what the user should hear of, one line each.
     """
 
     settings: Settings
@@ -41,6 +42,7 @@ class DryRun:
     memory: Memory
     process: int
     available: int | None
+    notes: tuple[str, ...] = ()
 
     def require_memory(self) -> None:
         """Raises ResourceError when the device has less than the fit needs."""
@@ -104,4 +106,5 @@ def dry_run(settings: Settings, panel: Panel, split: Split | None = None) -> Dry
         memory=memory.estimate(settings, prepared, module, kept),
         process=process,
         available=machine.available(ready.device),
+        notes=ready.notes,
     )

@@ -91,16 +91,17 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
             DataError, UsageError, PluginError, DivergedError: what is wrong, in one line.
 
         Warns:
-            UserWarning: a naive forecast is as good, or MASE is undefined.
+            UserWarning: a naive forecast is as good, MASE is undefined, or an option has no effect.
         """
         settings = self._settings()
         panel = data if isinstance(data, Panel) else self._panel(data)
-        result = fitting.fit(settings, panel)
+        notes: list[str] = []
+        result = fitting.fit(settings, panel, on_note=notes.append)
         self._set(result.fitted, result.summary())
         self.history_: History | None = result.history
         self._rows: Panel | None = panel
         self._ids = _ids(data, panel)
-        for line in result.cautions():
+        for line in (*notes, *result.cautions()):
             warnings.warn(line, stacklevel=2)
         if result.history.error is not None:
             raise result.history.error  # with the best weights so far in place

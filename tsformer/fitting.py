@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from tsformer import memory
-from tsformer.building import build_module, check_kept, device_of, same_random_state, try_out
+from tsformer.building import build_module, check_kept, device_of, same_random_state, try_out, without_effect
 from tsformer.data.panel import Panel, Schema
 from tsformer.data.split import Split
 from tsformer.data.transforms import Chain
@@ -121,6 +121,7 @@ class Ready:
         device: where the module is.
         order: seed of the order of windows.
         draws: seed of dropout and scheduled sampling.
+        notes: what the user should hear of, one line each.
     """
 
     fitted: Fitted
@@ -129,6 +130,7 @@ class Ready:
     device: torch.device
     order: np.random.SeedSequence
     draws: np.random.SeedSequence
+    notes: tuple[str, ...] = ()
 
 
 def make_ready(settings: Settings, panel: Panel, split: Split | None = None) -> Ready:
@@ -148,9 +150,10 @@ def make_ready(settings: Settings, panel: Panel, split: Split | None = None) -> 
     weights, order, draws = np.random.SeedSequence(settings.train.seed).spawn(3)
     with torch_seeded(weights):
         module = build_module(settings.model, prepared.problem).to(device)
-        try_out(settings.model, module, prepared.train, prepared.problem, settings.train)
+        try_out(settings.model, module, prepared.train, prepared.problem)
+        notes = without_effect(settings.model, module, prepared.train, settings.train)
     fitted = Fitted(settings, prepared.problem, panel.schema, prepared.chain, module)
-    return Ready(fitted, prepared, output, device, order, draws)
+    return Ready(fitted, prepared, output, device, order, draws, notes)
 
 
 @contextmanager
@@ -166,6 +169,7 @@ def fit(
     panel: Panel,
     *,
     split: Split | None = None,
+    on_note: Callable[[str], None] = lambda line: None,
     on_start: Callable[[Fitted], None] = lambda fitted: None,
     on_step: Callable[[Progress], None] = lambda progress: None,
     on_evaluation: Callable[[dict[str, Any]], None] = lambda record: None,
@@ -177,6 +181,7 @@ def fit(
 
     Args:
         split: where the parts of each series end, for a published split; by default 70/10/20.
+        on_note: told of options that have no effect.
         on_start: called with the untrained model, when everything has been checked.
         on_step, on_evaluation: told of the progress.
         interrupted: asked before each step; True ends the training and keeps the best weights.
@@ -190,6 +195,8 @@ def fit(
     fitted, prepared, output, device = ready.fitted, ready.prepared, ready.output, ready.device
     settings, module = fitted.settings, fitted.module
     plugin = settings.model.plugin
+    for note in ready.notes:
+        on_note(note)
     on_start(fitted)
     with torch_seeded(ready.draws):
         if by_gradients(plugin, module):

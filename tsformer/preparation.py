@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -62,7 +63,7 @@ def load_data(data: Chosen | None) -> Panel:
     """
     if data is None:
         raise UsageError("this run was fitted on rows from Python; give rows to predict: --input FILE, predict(table)")
-    with data.at_fault("load"):
+    with data.at_fault("load"), _missing_file_named():
         panel = data.plugin.load(data.config)
     panel = _checked(panel, data)
     if not data.plugin.defaults:
@@ -80,7 +81,7 @@ def read_rows(settings: Settings, source: str | None, schema: Schema) -> Panel:
     data = settings.data
     try:
         if data is not None and data.plugin.read is not None:
-            with data.at_fault("read"):
+            with data.at_fault("read"), _missing_file_named():
                 panel = data.plugin.read(data.config, source, schema)
             return _checked(panel, data)
         return load_data(data) if source is None else read_panel(source, schema)
@@ -88,6 +89,14 @@ def read_rows(settings: Settings, source: str | None, schema: Schema) -> Panel:
         if source is not None:
             raise
         raise DataError(f"the run's own data cannot be read again, give rows with --input ({error})") from None
+
+
+@contextmanager
+def _missing_file_named() -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise DataError(f"no file '{error.filename}'" if error.filename else str(error)) from error
 
 
 def _checked(panel: object, data: Chosen) -> Panel:

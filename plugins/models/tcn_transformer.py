@@ -41,7 +41,7 @@ class TCNTransformerConfig(TransformerOptions):
         if self.tcn_layers == 0:
             for option in changed(self, "kernel"):
                 yield f"{option} needs convolutions, and tcn_layers is 0"
-        if self.encoder_layers == 0 and self.decoder == "direct":
+        if not self.attends():
             unread = [f"positions {self.positions}"] if self.positions in IN_ATTENTION else []
             unread += changed(self, "n_heads", "d_ff", "activation", "attention_dropout", "norm_first", "eps")
             unread += changed(self, "dropout") if self.tcn_layers == 0 else []
@@ -49,6 +49,9 @@ class TCNTransformerConfig(TransformerOptions):
                 yield f"{option} needs layers, and encoder_layers is 0 with decoder direct"
         elif self.tcn_layers == 0:
             yield from self.unordered_past()
+
+    def attends(self) -> bool:
+        return self.encoder_layers > 0 or self.decoder == "autoregressive"
 
     def tokens(self, lookback: int) -> tuple[int, int]:
         """Steps to a token, and the number of tokens."""

@@ -32,6 +32,8 @@ def rehearse(settings: Settings, *, out: Path | None, plot: Path | None, as_json
         for note in panel.notes:
             say(f"note: {note}", quiet=quiet)
         made = dry_run(settings, panel)
+        for note in made.notes:
+            say(f"note: {note}", quiet=quiet)
     if as_json:
         print_json(made.to_json())
     else:

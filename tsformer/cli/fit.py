@@ -99,7 +99,13 @@ def _run(settings: Settings, *, out: Path | None, plot: Path | None, as_json: bo
 
         with graceful_stop() as stop, progress_bar(quiet=quiet) as on_step:
             result = fitting.fit(
-                settings, panel, on_start=start, on_step=on_step, on_evaluation=writer.log, interrupted=stop
+                settings,
+                panel,
+                on_note=lambda line: say(f"note: {line}", quiet=quiet),
+                on_start=start,
+                on_step=on_step,
+                on_evaluation=writer.log,
+                interrupted=stop,
             )
             if result.history.stopped == "interrupted" and not result.history.steps:
                 sys.exit(stop.exit_code)  # nothing was learned: the run stays incomplete

@@ -10,48 +10,45 @@ from tsformer.data.transforms import Chain, Transformed
 from tsformer.errors import DataError
 
 LOST = 4
-"""A step between rows is lost when it is no longer than so many steps of a float32."""
+"""Values are lost when all of them lie within so many steps of a float32."""
 
 NOISE = 1e-12
-"""Steps shorter than this part of a value are rounding errors of the data, not steps."""
+"""Values that differ by less than this part of their size are one value and the rounding errors of the data."""
+
+OUTLIERS = 100
+"""One row in so many, at least one, may stand out at either end of a series."""
 
 
 def check_precision(panel: Panel, chain: Chain, data: Transformed) -> None:
-    """Refuse columns whose steps from row to row are lost after the transforms: one huge value does that to a scaler.
+    """Refuse columns whose values become all the same after the transforms: one huge value does that to a scaler.
 
-    Steps that a transform itself takes out (a differenced trend) are not lost: only those count that are too small
-    beside the largest value of what goes into the last transform.
+    Judged by what lies between the outliers of a series, in what goes into the last transform and in what comes out.
 
     Args:
         panel: what `data` was made of by `chain`.
 
     Raises:
-        DataError: more than half of a column's steps are lost in some series; names the value that stands out.
+        DataError: the values of a column are lost in some series; names the value that stands out.
     """
     before, offsets = data.inputs[-1] if data.inputs else (data.values, data.offsets)
     if len(before) != len(data.values):  # the last transform loses rows: it takes differences
         before, offsets = data.values, data.offsets
-    if len(before) < 2:
-        return
-    starts = offsets[:-1]
-    within = np.ones(len(before) - 1, dtype=bool)
-    within[starts[1:] - 1] = False  # from one series to the next
     for column in range(before.shape[1]):
-        size = np.abs(before[:, column])
-        largest = np.repeat(np.maximum.reduceat(size, starts), np.diff(offsets))[:-1]
-        steps = np.abs(np.diff(before[:, column]))
-        real = within & (steps > NOISE * np.maximum(size[1:], size[:-1]))
-        small = real & (steps < LOST * np.finfo(np.float32).eps * largest)
-        if not small.any():
-            continue
-        changed = data.values[:, column]
-        coarse = np.spacing(np.maximum(np.abs(changed[1:]), np.abs(changed[:-1])).astype(np.float32))
-        lost = small & (np.abs(np.diff(changed)) <= LOST * coarse)
-        # one row more than there are steps, so that a last series of one row has its place
-        counts = (np.add.reduceat(np.append(what, False).astype(np.int64), starts) for what in (lost, real))
-        share = np.subtract(*(weight * count for weight, count in zip((2, 1), counts, strict=True)))
-        if (share > 0).any():
-            raise _lost(panel, chain, np.flatnonzero(share > 0), column)
+        spread, size = _middle(before[:, column], offsets)
+        real = spread > NOISE * size
+        spread, size = _middle(data.values[:, column], data.offsets)
+        lost = np.flatnonzero(real & (size > 0) & (spread <= LOST * np.spacing(size.astype(np.float32))))
+        if len(lost):
+            raise _lost(panel, chain, lost, column)
+
+
+def _middle(values: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Range and largest size of what lies between the outliers, `[series]` each, of values `[rows]`."""
+    lengths = np.diff(offsets)
+    ordered = values[np.lexsort((values, np.repeat(np.arange(len(lengths)), lengths)))]
+    outside = np.minimum(np.maximum(1, lengths // OUTLIERS), (lengths - 1) // 2)
+    low, high = ordered[offsets[:-1] + outside], ordered[offsets[1:] - 1 - outside]
+    return high - low, np.maximum(np.abs(low), np.abs(high))
 
 
 def _lost(panel: Panel, chain: Chain, series: np.ndarray, column: int) -> DataError:

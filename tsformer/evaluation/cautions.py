@@ -32,7 +32,7 @@ def not_beaten(model: str, test: Score, baselines: Mapping[str, Score], season: 
 def _not_better(own: Metrics, naive: Metrics) -> Iterator[str]:
     for key, metric in METRICS.items():
         mine, other = own[key], naive[key]
-        if mine is not None and other is not None and mine >= other:
+        if mine is not None and other is not None and mine >= other and mine > 0:  # both may be perfect
             yield f"{metric} {mine:.4g} against {other:.4g}"
 
 

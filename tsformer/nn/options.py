@@ -113,12 +113,18 @@ class TransformerOptions(ForecasterOptions):
 
     def faults(self) -> Iterator[str]:
         yield from super().faults()
+        if not self.attends():
+            return
         if self.d_model % self.n_heads:
             yield f"n_heads {self.n_heads} does not divide d_model {self.d_model}"
         elif self.positions == "rotary" and self.d_model // self.n_heads % 2:
             yield (
                 f"positions rotary turn pairs of features: d_model {self.d_model} / n_heads {self.n_heads} must be even"
             )
+
+    def attends(self) -> bool:
+        """Whether there is a layer of attention; where there is none, n_heads divides nothing."""
+        return True
 
     def unordered_past(self) -> Iterator[str]:
         """A fault where nothing but self-attention tells the order of the past, and no encoder layer has any."""

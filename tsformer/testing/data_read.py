@@ -30,7 +30,7 @@ def loaded(plugin: DataPlugin) -> Panel:
 
 
 def check_missing_file(plugin: DataPlugin) -> str | None:
-    """A file that is not there is named in one line: `DataError`, `UsageError` or `ResourceError`, nothing else."""
+    """A file that is not there is named in one line, by an error of tsformer's or by a plain FileNotFoundError."""
     names = file_options(plugin)
     if not names:
         return "no option names a file"
@@ -89,15 +89,18 @@ def _expect(rows: object, schema: Schema, wanted: np.ndarray, what: str) -> None
 
 
 def table_of(panel: Panel) -> pd.DataFrame:
-    """A panel as the table that a user would give."""
+    """A panel as the table that a user would give; aware times in UTC, for in a file all rows share one offset."""
     schema = panel.schema
     columns: dict[str, object] = {}
     if schema.id is not None:
         columns[schema.id] = np.repeat(np.asarray(panel.ids, dtype=object), panel.lengths)
     if schema.time is not None:
         columns[schema.time] = panel.times
-        if schema.time_format is not None and isinstance(panel.times, pd.DatetimeIndex):
-            columns[schema.time] = write_times(panel.times, schema.time_format)
+        if isinstance(panel.times, pd.DatetimeIndex):
+            if schema.time_format is not None:
+                columns[schema.time] = write_times(panel.times, schema.time_format)
+            elif panel.times.tz is not None:
+                columns[schema.time] = panel.times.tz_convert("UTC")
     return pd.DataFrame({**columns, **dict(zip(schema.columns, panel.values.T, strict=True))})
 
 
@@ -114,12 +117,12 @@ def file_options(plugin: DataPlugin) -> list[str]:
 def _names_it(call: Callable[[], object], doing: str) -> None:
     try:
         call()
-    except TsformerError as error:
+    except (TsformerError, FileNotFoundError) as error:
         if NOWHERE not in str(error):
             raise CheckFailedError(f"{doing} raises {type(error).__name__} without naming the file: {error}") from error
     except Exception as error:
         raise CheckFailedError(
-            f"{doing} raises {in_words(error)}; raise DataError that names the file and says what to do"
+            f"{doing} raises {in_words(error)}; raise DataError or FileNotFoundError that names the file"
         ) from error
     else:
-        raise CheckFailedError(f"{doing} returns data; raise DataError that names the file")
+        raise CheckFailedError(f"{doing} returns data; raise DataError or FileNotFoundError that names the file")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from tsformer.nn.dropout import Dropout
 from tsformer.nn.outputs import output_of
 from tsformer.parameters import by_gradients
 from tsformer.plugin import ModelPlugin
@@ -23,6 +24,9 @@ from tsformer.testing.problem import (
 )
 
 NOT_TRAINED = "nothing is trained by gradient"
+
+DROPOUTS = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d, nn.AlphaDropout, nn.FeatureAlphaDropout, Dropout)
+"""Modules that drop at random in training: torch's and ours."""
 
 
 def check_gradients(plugin: ModelPlugin) -> str | None:
@@ -68,12 +72,17 @@ def check_gradients(plugin: ModelPlugin) -> str | None:
 
 
 def check_overfits_one_batch(plugin: ModelPlugin) -> str | None:
-    """A few hundred steps on one batch bring its loss down to a tenth."""
+    """A few hundred steps on one batch bring its loss down to a tenth, with dropout switched off.
+
+    Dropout is there to keep a model from learning a batch by heart. What is switched off are torch's dropout modules
+    and `tsformer.nn.dropout.Dropout`; a call of `torch.nn.functional.dropout` goes on.
+    """
     module = build(plugin)
     if not by_gradients(plugin, module):
         return NOT_TRAINED
     batch, output = batch_of(8), output_of(PROBLEM)
     optimizer = torch.optim.Adam(module.parameters(), lr=5e-3)
+    dropouts = [part for part in module.modules() if isinstance(part, DROPOUTS)]
 
     def loss() -> float:
         module.eval()
@@ -84,6 +93,8 @@ def check_overfits_one_batch(plugin: ModelPlugin) -> str | None:
     with seeded(0):
         for step in range(400):
             module.train()
+            for dropout in dropouts:
+                dropout.eval()
             optimizer.zero_grad()
             output.loss(module(batch, truth=1.0), batch).backward()  # type: ignore[no-untyped-call]
             optimizer.step()

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import fields, replace
 
-import safetensors.torch
 import torch
 from torch import Tensor, nn
 
+from tsformer import weights
 from tsformer.data.windows import Batch
 from tsformer.errors import PluginError, TsformerError, UsageError, in_words
 from tsformer.parameters import by_gradients
@@ -211,9 +211,8 @@ def _save_and_load(plugin: ModelPlugin, module: nn.Module, batch: Batch, when: s
         prediction = module(batch)
     again = build(plugin, seed=1).eval()
     try:
-        weights = {name: tensor.contiguous() for name, tensor in module.state_dict().items()}
-        again.load_state_dict(safetensors.torch.load(safetensors.torch.save(weights)))
-    except RuntimeError as error:
+        weights.load(again, weights.save(module))
+    except (RuntimeError, ValueError) as error:
         raise CheckFailedError(
             f"a module built anew does not take the state dict{when} ({' '.join(str(error).split())}); "
             "build must make every parameter and buffer in the shape that it has after training"

@@ -49,9 +49,13 @@ def fitted(plugin: ModelPlugin, seed: int = 0, problem: Problem = PROBLEM) -> nn
 
 
 def drawn(module: nn.Module, batch: Batch, truth: float) -> Tensor:
-    """A forward with the same coins and masks each time; with a graph in training, which may take another path."""
+    """A forward with the same coins and masks each time; with a graph in training, which may take another path.
+
+    Buffers that it changes in training, such as those of spectral norm, are afterwards as they were.
+    """
+    buffers = {name: buffer.clone() for name, buffer in module.named_buffers()}
     with seeded(0), torch.set_grad_enabled(module.training):
-        prediction: Tensor = module(batch, truth=truth)
+        prediction: Tensor = torch.func.functional_call(module, buffers, (batch,), {"truth": truth})
         return prediction.detach()
 
 
