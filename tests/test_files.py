@@ -10,25 +10,13 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tables import DAYS, message, table
 
 from tsformer.data.frames import (
     read_table,
     write_table,
 )
 from tsformer.errors import DataError, ResourceError, UsageError
-
-DAYS = [f"2024-01-0{i}" for i in range(1, 8)]
-
-
-def table(content, **options):
-    return read_table(io.StringIO(content), **options)
-
-
-def message(error):
-    text = str(error.value)
-    assert "\n" not in text
-    return text
-
 
 # Files
 

@@ -3,14 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
+from tables import message
 
 from tsformer.data.panel import Panel, Schema
-
-
-def message(error):
-    text = str(error.value)
-    assert "\n" not in text
-    return text
 
 
 @pytest.mark.parametrize(

@@ -1,33 +1,18 @@
 """Rows put together as series: by id, in order of time, at one frequency."""
 
-import io
-
 import numpy as np
 import pandas as pd
 import pytest
+from tables import DAYS, panel
 
 from tsformer.data.frames import (
     forecast_frame,
     panel_from_frame,
     panel_with_schema,
-    read_table,
 )
 from tsformer.data.panel import Schema
 from tsformer.errors import DataError
 from tsformer.preparation import read
-
-DAYS = [f"2024-01-0{i}" for i in range(1, 8)]
-
-
-def table(content, **options):
-    return read_table(io.StringIO(content), **options)
-
-
-def panel(content, **options):
-    """A panel from CSV text; options of `read_table` and of `panel_from_frame` together."""
-    reading = {name: options.pop(name) for name in ("sep", "decimal") if name in options}
-    written = [options[name] for name in ("time", "id") if name in options]
-    return panel_from_frame(table(content, text=written, **reading), **options)
 
 
 def long(series, name="shop"):
