@@ -4,13 +4,13 @@ import json
 
 import pytest
 import torch
-from pydantic import ValidationError
 from torch import nn
 from tsformer_plugins.models import lstm, tcn
 from tsformer_plugins.models.lstm import LSTMConfig, LSTMEncoder
 from tsformer_plugins.models.tcn import TCNConfig, TCNEncoder, layers_for, receptive_field
 
 from tsformer.data.windows import Batch
+from tsformer.errors import UsageError
 from tsformer.nn.states import LastState
 from tsformer.plugin import Problem
 
@@ -120,9 +120,9 @@ def test_every_decoder_predicts_the_whole_shape(plugin, options, independent):
 
 
 def test_heads_divide_only_where_there_are_heads():
-    assert LSTMConfig(d_model=50).decoder == "direct"
-    with pytest.raises(ValidationError, match="n_heads 4 does not divide d_model 50"):
-        LSTMConfig(d_model=50, decoder="autoregressive")
+    lstm.build(LSTMConfig(d_model=50), PROBLEM)
+    with pytest.raises(UsageError, match="n_heads 4 does not divide d_model 50"):
+        lstm.build(LSTMConfig(d_model=50, decoder="autoregressive"), PROBLEM)
 
 
 @pytest.mark.parametrize("name", ["lstm", "tcn"])

@@ -13,12 +13,16 @@ from tsformer.config_layer import Layer
 from tsformer.data.windows import Batch
 from tsformer.errors import UsageError
 from tsformer.nn.outputs import Normal, output_of
-from tsformer.plugin import Problem
+from tsformer.plugin import Problem, Task
 from tsformer.registry import Kind
 
 PROBLEM = Problem(lookback=20, horizon=5, targets=2, season=10, output="normal", outputs=2)
 POINTS_ONLY = {"last_value", "seasonal_naive", "drift", "ridge"}
-MODELS = [name for name in registry.entries(Kind.MODEL) if name not in POINTS_ONLY]
+MODELS = [
+    name
+    for name in registry.entries(Kind.MODEL)
+    if name not in POINTS_ONLY and Task.FORECAST in registry.get(Kind.MODEL, name).tasks
+]
 
 
 def batch_of(size):

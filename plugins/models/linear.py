@@ -22,7 +22,7 @@ from pydantic import field_validator
 from torch import Tensor, nn
 
 from tsformer.data.windows import Batch
-from tsformer.nn.lookback import Level, rows, width, without_future_covariates
+from tsformer.nn.lookback import Level, numbers_only, rows, width
 from tsformer.nn.outputs import output_of
 from tsformer.plugin import Config, Field, ModelPlugin, Problem, changed
 
@@ -59,7 +59,7 @@ class Linear(nn.Module):
 
     def __init__(self, config: LinearConfig, problem: Problem) -> None:
         super().__init__()
-        without_future_covariates(problem, "linear")
+        numbers_only(problem, "linear")
         self.config = config
         self.targets, self.lookback = problem.targets, problem.lookback
         self.output = output_of(problem)

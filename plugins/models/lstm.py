@@ -9,9 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from tsformer.nn.dropout import Dropout
-from tsformer.nn.network import Network
 from tsformer.nn.states import StateOptions
-from tsformer.plugin import Field, ModelPlugin, Problem
+from tsformer.plugin import Field, ModelPlugin, Problem, Task
 
 
 class LSTMConfig(StateOptions):
@@ -40,13 +39,18 @@ class LSTMEncoder(nn.Module):
         return torch.where(mask[..., None], states, 0.0), mask
 
 
-def build(config: LSTMConfig, problem: Problem) -> Network:
+def build(config: LSTMConfig, problem: Problem) -> nn.Module:
     """The network; raises PluginError for covariates it does not take."""
-    return config.build_forecaster(problem, LSTMEncoder(config, config.inner(problem).channels))
+
+    def encoder(inner: Problem) -> nn.Module:
+        return config.with_states(LSTMEncoder(config, inner.channels))
+
+    return config.build_network(problem, encoder, config.build_direct)
 
 
 plugin = ModelPlugin(
     config=LSTMConfig,
     build=build,
     example=LSTMConfig(d_model=16, n_layers=2, n_heads=2, decoder_layers=1, d_ff=32, decoder="autoregressive"),
+    tasks=set(Task),
 )

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tsformer.data.windows import Batch, Windows
-from tsformer.nn.lookback import Level, points_only, rows, width, without_future_covariates
+from tsformer.nn.lookback import Level, numbers_only, points_only, rows, width
 from tsformer.plugin import Config, Field, ModelPlugin, Problem
 
 PENALTIES = tuple(10.0 ** (exponent / 2) for exponent in range(-18, 5))
@@ -44,7 +44,7 @@ class Ridge(nn.Module):
     def __init__(self, config: RidgeConfig, problem: Problem) -> None:
         super().__init__()
         points_only(problem, "ridge")
-        without_future_covariates(problem, "ridge")
+        numbers_only(problem, "ridge")
         self.config = config
         self.targets = problem.targets
         self.weight = nn.Parameter(torch.zeros(problem.horizon, width(problem)), requires_grad=False)

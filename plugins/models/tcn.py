@@ -9,9 +9,8 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from tsformer.nn.convolution import Patches, TemporalBlock
-from tsformer.nn.network import Network
 from tsformer.nn.states import StateOptions
-from tsformer.plugin import Field, ModelPlugin, Problem
+from tsformer.plugin import Field, ModelPlugin, Problem, Task
 
 
 class TCNConfig(StateOptions):
@@ -59,13 +58,18 @@ class TCNEncoder(nn.Module):
         return x, mask
 
 
-def build(config: TCNConfig, problem: Problem) -> Network:
+def build(config: TCNConfig, problem: Problem) -> nn.Module:
     """The network; raises PluginError for covariates it does not take."""
-    return config.build_forecaster(problem, TCNEncoder(config, config.inner(problem)))
+
+    def encoder(inner: Problem) -> nn.Module:
+        return config.with_states(TCNEncoder(config, inner))
+
+    return config.build_network(problem, encoder, config.build_direct)
 
 
 plugin = ModelPlugin(
     config=TCNConfig,
     build=build,
     example=TCNConfig(d_model=16, n_layers=2),
+    tasks=set(Task),
 )

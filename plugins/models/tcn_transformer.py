@@ -13,11 +13,10 @@ from torch import Tensor, nn
 
 from tsformer.nn.convolution import Patches, TemporalBlock
 from tsformer.nn.decoders import FlatHead
-from tsformer.nn.network import Network
 from tsformer.nn.options import TransformerOptions
 from tsformer.nn.outputs import output_of
 from tsformer.nn.positions import IN_ATTENTION
-from tsformer.plugin import Field, ModelPlugin, Problem, changed
+from tsformer.plugin import Field, ModelPlugin, Problem, Task, changed
 
 
 class TCNTransformerConfig(TransformerOptions):
@@ -35,23 +34,23 @@ class TCNTransformerConfig(TransformerOptions):
 
     def faults(self) -> Iterator[str]:
         yield from super().faults()
-        if self.decoder == "direct":
-            for option in changed(self, "decoder_layers"):
-                yield f"{option} needs decoder autoregressive: decoder direct is a linear head"
         if self.tcn_layers == 0:
             for option in changed(self, "kernel"):
                 yield f"{option} needs convolutions, and tcn_layers is 0"
-        if not self.attends():
+
+    def faults_for(self, task: Task) -> Iterator[str]:
+        yield from super().faults_for(task)
+        if task is Task.FORECAST and self.decoder == "direct":
+            for option in changed(self, "decoder_layers"):
+                yield f"{option} needs decoder autoregressive: decoder direct is a linear head"
+        if not self.attends(task):
             unread = [f"positions {self.positions}"] if self.positions in IN_ATTENTION else []
             unread += changed(self, "n_heads", "d_ff", "activation", "attention_dropout", "norm_first", "eps")
             unread += changed(self, "dropout") if self.tcn_layers == 0 else []
             for option in unread:
-                yield f"{option} needs layers, and encoder_layers is 0 with decoder direct"
+                yield f"{option} needs layers, and encoder_layers is 0 without a decoder that has any"
         elif self.tcn_layers == 0:
             yield from self.unordered_past()
-
-    def attends(self) -> bool:
-        return self.encoder_layers > 0 or self.decoder == "autoregressive"
 
     def tokens(self, lookback: int) -> tuple[int, int]:
         """Steps to a token, and the number of tokens."""
@@ -70,6 +69,7 @@ class PatchEncoder(nn.Module):
     def __init__(self, config: TCNTransformerConfig, problem: Problem) -> None:
         super().__init__()
         stride, tokens = config.tokens(problem.lookback)
+        self.stride = stride
         self.patches = Patches(problem.channels, config.d_model, stride)
         self.blocks = nn.ModuleList(
             TemporalBlock(config.d_model, config.kernel, 2**level, config.dropout) for level in range(config.tcn_layers)
@@ -77,7 +77,8 @@ class PatchEncoder(nn.Module):
         self.positions = config.build_positions(tokens)
         # A final norm forgets amplitudes. Without it a linear path leads from the values along the residual stream to
         # the flat head, which is what extrapolates a trend (air passengers: MASE 0.67 instead of 0.81).
-        self.layers = config.build_encoder(final_norm=config.decoder == "autoregressive")
+        flat = problem.task is Task.FORECAST and config.decoder == "direct"
+        self.layers = config.build_encoder(final_norm=not flat)
 
     def forward(self, x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """`[batch, lookback, channels]` and `[batch, lookback]` to `[batch, tokens, d_model]` and `[batch, tokens]`."""
@@ -87,20 +88,19 @@ class PatchEncoder(nn.Module):
         return self.layers(self.positions(x, mask), mask), mask
 
 
-def build(config: TCNTransformerConfig, problem: Problem) -> Network:
+def build(config: TCNTransformerConfig, problem: Problem) -> nn.Module:
     """The network; raises PluginError for covariates it does not take."""
-    inner = config.inner(problem)
-    decoder: nn.Module
-    if config.decoder == "autoregressive":
-        decoder = config.build_autoregressive(inner)
-    else:
-        tokens = config.tokens(problem.lookback)[1]
-        decoder = FlatHead(output_of(inner), inner.targets, inner.horizon, tokens, config.d_model)
-    return config.build_network(problem, PatchEncoder(config, inner), decoder)
+
+    def direct(inner: Problem) -> nn.Module:
+        tokens = config.tokens(inner.lookback)[1]
+        return FlatHead(output_of(inner), inner.targets, inner.horizon, tokens, config.d_model)
+
+    return config.build_network(problem, lambda inner: PatchEncoder(config, inner), direct)
 
 
 plugin = ModelPlugin(
     config=TCNTransformerConfig,
     build=build,
     example=TCNTransformerConfig(d_model=16, n_heads=2, stride=2, tcn_layers=2, encoder_layers=1, d_ff=32),
+    tasks=set(Task),
 )

@@ -11,10 +11,9 @@ from torch import Tensor, nn
 
 from tsformer.nn.convolution import Patches
 from tsformer.nn.decoders import QueryDecoder
-from tsformer.nn.network import Network
 from tsformer.nn.options import TransformerOptions
 from tsformer.nn.outputs import output_of
-from tsformer.plugin import Field, ModelPlugin, Problem
+from tsformer.plugin import Field, ModelPlugin, Problem, Task
 
 
 class TransformerConfig(TransformerOptions):
@@ -25,6 +24,9 @@ class TransformerConfig(TransformerOptions):
     def faults(self) -> Iterator[str]:
         yield from super().faults()
         yield from self.unordered_past()
+
+    def attends(self, task: Task) -> bool:
+        return task is Task.FORECAST or super().attends(task)
 
 
 class StepEncoder(nn.Module):
@@ -45,15 +47,13 @@ class StepEncoder(nn.Module):
         return self.layers(self.positions(x, mask), mask), mask
 
 
-def build(config: TransformerConfig, problem: Problem) -> Network:
+def build(config: TransformerConfig, problem: Problem) -> nn.Module:
     """The network; raises PluginError for covariates it does not take."""
-    inner = config.inner(problem)
-    decoder: nn.Module
-    if config.decoder == "autoregressive":
-        decoder = config.build_autoregressive(inner)
-    else:
-        decoder = QueryDecoder(config.build_decoder(), output_of(inner), inner.targets, inner.horizon)
-    return config.build_network(problem, StepEncoder(config, inner), decoder)
+
+    def direct(inner: Problem) -> nn.Module:
+        return QueryDecoder(config.build_decoder(), output_of(inner), inner.targets, inner.horizon)
+
+    return config.build_network(problem, lambda inner: StepEncoder(config, inner), direct)
 
 
 plugin = ModelPlugin(
@@ -62,4 +62,5 @@ plugin = ModelPlugin(
     example=TransformerConfig(
         d_model=16, n_heads=2, encoder_layers=1, decoder_layers=1, d_ff=32, decoder="autoregressive"
     ),
+    tasks=set(Task),
 )

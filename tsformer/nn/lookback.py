@@ -23,8 +23,10 @@ def points_only(problem: Problem, model: str) -> None:
         raise UsageError(f"model '{model}' forecasts points only: use output point, not {problem.output}")
 
 
-def without_future_covariates(problem: Problem, model: str) -> None:
-    """Raises PluginError when there are covariates that a model of the lookback cannot see."""
+def numbers_only(problem: Problem, model: str) -> None:
+    """Raises PluginError or UsageError when there are covariates or texts that a model of the lookback cannot see."""
+    if problem.text_length:
+        raise UsageError(f"model '{model}' reads no texts: leave --text out")
     if problem.future_covariates or problem.static_covariates or problem.static_cardinalities:
         raise PluginError(f"model '{model}' takes neither future nor static covariates: leave them out")
 

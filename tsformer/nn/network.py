@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from tsformer.data.windows import Batch
 from tsformer.errors import PluginError
+from tsformer.nn.inputs import Inputs
 from tsformer.nn.normalisation import RevIN
 from tsformer.nn.outputs import output_of
 from tsformer.plugin import Problem
@@ -32,6 +33,7 @@ class Network(nn.Module):
         revin: normalise each window; None leaves values as they are.
         channel_independent: forecast each target by itself with the same weights, beside all past covariates (Nie et
             al. 2023, PatchTST).
+        inputs: what makes further covariates of a text at each step; None when there are no texts.
 
     Raises:
         PluginError: for future or static covariates, and for an unknown output.
@@ -44,12 +46,14 @@ class Network(nn.Module):
         decoder: nn.Module,
         revin: RevIN | None = None,
         channel_independent: bool = False,
+        inputs: Inputs | None = None,
     ) -> None:
         super().__init__()
         if problem.future_covariates or problem.static_covariates or problem.static_cardinalities:
             raise PluginError("this model takes neither future nor static covariates: leave them out")
         self.targets = problem.targets
         self.output = output_of(problem)
+        self.inputs = inputs
         self.encoder = encoder
         self.decoder = decoder
         self.revin = revin
@@ -83,6 +87,10 @@ class Network(nn.Module):
             if future is not None:
                 future = self.revin.normalise(future, scale, shift)
 
+        texts = None if self.inputs is None else self.inputs.text_features(batch)
+        if texts is not None:  # after the numbers' own norm, as further past covariates
+            past = torch.cat([past, texts], dim=-1)
+            mask = torch.cat([mask, mask.any(-1, keepdim=True).expand_as(texts)], dim=-1)
         if self.channel_independent:
             prediction: Tensor = self._each_channel(past, mask, last, future, truth)
         else:
@@ -94,19 +102,20 @@ class Network(nn.Module):
 
     def _each_channel(self, past: Tensor, mask: Tensor, last: Tensor, future: Tensor | None, truth: float) -> Tensor:
         size = len(past)
-        mask = self._fold(mask).any(-1)
-        memory, memory_mask = self.encoder(self._fold(past), mask)
+        mask = fold(mask, self.targets).any(-1)
+        memory, memory_mask = self.encoder(fold(past, self.targets), mask)
         if future is not None:
-            future = self._fold(future)
+            future = fold(future, self.targets)
         prediction: Tensor = self.decoder(memory, memory_mask, last.reshape(-1, 1), future, truth)
         horizon, outputs = prediction.shape[1], prediction.shape[-1]
         return prediction.reshape(size, self.targets, horizon, outputs).transpose(1, 2)
 
-    def _fold(self, x: Tensor) -> Tensor:
-        """`[batch, time, targets + covariates]` to `[batch * targets, time, 1 + covariates]`."""
-        target = x[..., : self.targets].transpose(1, 2).unsqueeze(-1)
-        covariates = x[..., self.targets :].unsqueeze(1).expand(-1, self.targets, -1, -1)
-        return torch.cat([target, covariates], dim=-1).flatten(0, 1)
+
+def fold(x: Tensor, targets: int) -> Tensor:
+    """`[batch, time, targets + covariates]` to `[batch * targets, time, 1 + covariates]`."""
+    target = x[..., :targets].transpose(1, 2).unsqueeze(-1)
+    covariates = x[..., targets:].unsqueeze(1).expand(-1, targets, -1, -1)
+    return torch.cat([target, covariates], dim=-1).flatten(0, 1)
 
 
 def last_real(values: Tensor, mask: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ kind of output is a class here, a line in `OUTPUTS`, and its name among the choi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import torch
@@ -17,6 +17,7 @@ from torch import Tensor
 
 from tsformer.data.windows import Batch
 from tsformer.errors import PluginError, UsageError
+from tsformer.nn.objective import Verdict, mean_verdict
 from tsformer.plugin import Problem
 
 SMALLEST_SCALE = 1e-6
@@ -31,6 +32,8 @@ class Output(Protocol):
         outputs: numbers that describe one predicted value.
         probabilistic: True when it says how values scatter, so that they can be drawn.
     """
+
+    truth: float
 
     @property
     def name(self) -> str: ...
@@ -47,6 +50,14 @@ class Output(Protocol):
         Raises:
             ValueError: when the batch has no future, or one of another shape.
         """
+        ...
+
+    def tally(self, prediction: Tensor, batch: Batch) -> Tensor:
+        """The loss times the real values, and their count: `[2]`."""
+        ...
+
+    def verdict(self, tally: Sequence[float]) -> Verdict:
+        """The mean loss."""
         ...
 
     def point(self, prediction: Tensor) -> Tensor:
@@ -69,7 +80,27 @@ class Output(Protocol):
         ...
 
 
-class Point:
+class _Judged:
+    """Numbers are judged by their mean loss, of forecasts that run freely."""
+
+    truth = 0.0
+
+    def loss(self, prediction: Tensor, batch: Batch) -> Tensor:
+        raise NotImplementedError
+
+    def tally(self, prediction: Tensor, batch: Batch) -> Tensor:
+        """The loss times the real values, and their count: `[2]`."""
+        loss = self.loss(prediction, batch).float()
+        whole = torch.tensor(prediction[..., 0].numel(), device=loss.device)
+        count = whole if batch.future_mask is None else batch.future_mask.sum()
+        return torch.stack([loss * count, count.to(loss.dtype)])
+
+    def verdict(self, tally: Sequence[float]) -> Verdict:
+        """The mean loss."""
+        return mean_verdict(tally)
+
+
+class Point(_Judged):
     """One number for each value.
 
     Args:
@@ -113,7 +144,7 @@ class Point:
         return prediction * scale[..., None] + shift[..., None]
 
 
-class Normal:
+class Normal(_Judged):
     """A normal distribution for each value: its mean, and the number whose softplus is its standard deviation.
 
     Fitted by the negative log-likelihood of the values.

@@ -9,13 +9,13 @@ from torch import Tensor, nn
 
 from tsformer.nn.decoders import FlatHead
 from tsformer.nn.layers import LayerSpec
-from tsformer.nn.network import Network, last_real
-from tsformer.nn.options import ForecasterOptions
+from tsformer.nn.network import last_real
+from tsformer.nn.options import NetworkOptions
 from tsformer.nn.outputs import output_of
-from tsformer.plugin import Field, Problem, changed
+from tsformer.plugin import Field, Problem, Task, changed
 
 
-class StateOptions(ForecasterOptions):
+class StateOptions(NetworkOptions):
     """Options of a forecaster with an encoder that gives a state for each step.
 
     The direct decoder is a linear head; the autoregressive one has Transformer layers that attend to the states.
@@ -31,38 +31,33 @@ class StateOptions(ForecasterOptions):
     )
     channel_independent: bool = Field(True, description="forecast each target by itself, with shared weights")
 
-    def faults(self) -> Iterator[str]:
-        yield from super().faults()
-        if self.decoder == "direct":
+    def faults_for(self, task: Task) -> Iterator[str]:
+        yield from super().faults_for(task)
+        if task is Task.FORECAST and self.decoder == "direct":
             for option in changed(self, "decoder_layers", "n_heads", "d_ff"):
                 yield f"{option} needs decoder autoregressive: decoder direct is a linear head"
         else:
             for option in changed(self, "head"):
-                yield f"{option} needs decoder direct: decoder autoregressive attends to all states"
-            if self.d_model % self.n_heads:
-                yield f"n_heads {self.n_heads} does not divide d_model {self.d_model}"
+                yield f"{option} needs decoder direct: nothing else has a linear head"
+        if self.attends(task) and self.d_model % self.n_heads:
+            yield f"n_heads {self.n_heads} does not divide d_model {self.d_model}"
 
     def layer_spec(self) -> LayerSpec:
         return LayerSpec(self.d_model, self.n_heads, self.d_ff, dropout=self.dropout, positions="sinusoidal")
 
-    def build_forecaster(self, problem: Problem, encoder: nn.Module) -> Network:
-        """Put an encoder, built for the inner problem, together with the decoder for the whole one.
+    def build_direct(self, problem: Problem) -> nn.Module:
+        """The linear head that forecasts all steps at once from the states, for the inner problem."""
+        tokens = 1 if self.head == "last" else problem.lookback
+        return FlatHead(output_of(problem), problem.targets, problem.horizon, tokens, self.d_model)
+
+    def with_states(self, encoder: nn.Module) -> nn.Module:
+        """An encoder as the head wants it: all its states, or the last one.
 
         Args:
-            problem: the whole problem.
             encoder: `encoder(x, mask) -> (states, mask)`, `[batch, lookback, channels]` and `[batch, lookback]` to
                 `[batch, lookback, d_model]` and the same mask.
-
-        Raises:
-            PluginError: for covariates that it does not take.
         """
-        inner = self.inner(problem)
-        if self.decoder == "autoregressive":
-            return self.build_network(problem, encoder, self.build_autoregressive(inner))
-        tokens = 1 if self.head == "last" else problem.lookback
-        encoder = LastState(encoder) if self.head == "last" else encoder
-        head = FlatHead(output_of(inner), inner.targets, inner.horizon, tokens, self.d_model)
-        return self.build_network(problem, encoder, head)
+        return LastState(encoder) if self.head == "last" else encoder
 
 
 class LastState(nn.Module):
