@@ -1,4 +1,4 @@
-"""Every registered model passes every check; for each check there is a bad plugin that fails it and no other."""
+"""Every model passes every check of forecasts; for each check there is a bad plugin that fails it and no other."""
 
 import contextlib
 from dataclasses import replace
@@ -11,15 +11,14 @@ from torch import Tensor, nn
 
 from tsformer import registry, testing
 from tsformer.data.windows import Batch
-from tsformer.errors import PluginError, UsageError
+from tsformer.errors import UsageError
 from tsformer.nn.dropout import Dropout
 from tsformer.nn.lookback import points_only
 from tsformer.nn.network import last_real
 from tsformer.plugin import Config, Field, ModelPlugin, Problem, Task, option_type
 from tsformer.registry import Kind
 from tsformer.testing import MODEL_CHECKS, CheckFailedError
-from tsformer.testing.learning import check_overfits_one_batch
-from tsformer.testing.models import check_shapes
+from tsformer.testing.forecasts import check_shapes
 from tsformer.testing.problem import build
 
 
@@ -30,7 +29,10 @@ def variants() -> dict[str, ModelPlugin]:
     """
     found = {}
     for name in registry.entries(Kind.MODEL):
-        plugin = found[name] = registry.get(Kind.MODEL, name)
+        plugin = registry.get(Kind.MODEL, name)
+        if Task.FORECAST not in plugin.tasks:
+            continue
+        found[name] = plugin
         for option, field in plugin.config.model_fields.items():
             kind = option_type(field.annotation)
             choices = (False, True) if kind.words == "BOOLEAN" else kind.choices
@@ -50,7 +52,7 @@ VARIANTS = variants()
 
 def case(name, check):
     """A check of a variant; only a model's own example is trained in the default run."""
-    slow = check is check_overfits_one_batch and name not in registry.entries(Kind.MODEL)
+    slow = check.__name__ == "check_overfits_one_batch" and name not in registry.entries(Kind.MODEL)
     return pytest.param(name, check, id=f"{name}-{check.__name__}", marks=[pytest.mark.slow] if slow else [])
 
 
@@ -173,6 +175,18 @@ class HidesNaNTooLate(Good):
 
     def clean(self, batch):
         return torch.where(batch.past_mask, self.gain * batch.past, 0.0)
+
+
+class AveragesPaddedTexts(Good):
+    """Reads the text of each step, and what it is filled up with."""
+
+    def __init__(self, options, problem):
+        super().__init__(options, problem)
+        self.words = nn.Embedding(problem.vocabulary, 1) if problem.vocabulary else None
+
+    def forward(self, batch, truth=0.0):
+        prediction = super().forward(batch, truth)
+        return prediction if self.words is None else prediction + self.words(batch.tokens).mean((1, 2))[..., None, None]
 
 
 class LooksAtItsNeighbours(Good):
@@ -363,6 +377,7 @@ BAD = [
     ("check_mask_invariance", IgnoresTheMask),
     ("check_mask_invariance", NeedsAValue),
     ("check_mask_invariance", HidesNaNTooLate),
+    ("check_text_at_steps", AveragesPaddedTexts),
     ("check_batch_invariance", LooksAtItsNeighbours),
     ("check_gradients", LosesAGradient),
     ("check_gradients", HasADeadParameter),
@@ -553,9 +568,14 @@ def not_applicable(plugin):
 def test_what_does_not_apply_is_said():
     good = ModelPlugin(config=Options, build=Good, example=Options(), persistent=False)
     assert not_applicable(good) == ["check_fit_hook", "check_save_and_load"]
-    assert not_applicable(with_fit(solve)) == ["check_gradients", "check_overfits_one_batch"]
+    assert not_applicable(with_fit(solve)) == ["check_text_at_steps", "check_gradients", "check_overfits_one_batch"]
 
 
 def test_models_for_other_tasks_are_not_judged_as_forecasters():
-    with pytest.raises(PluginError, match="checks for forecasts only, not for: classify"):
-        testing.check(ModelPlugin(config=Options, build=Good, example=Options(), tasks={Task.CLASSIFY}))
+    def build(options, problem):
+        assert problem.task is Task.CLASSIFY
+        raise UsageError("not today")
+
+    plugin = ModelPlugin(config=Options, build=build, example=Options(), tasks={Task.CLASSIFY})
+    assert testing.checks_of(plugin) == testing.CHECKS_BY_TASK[Task.CLASSIFY]
+    assert list(testing.check(plugin)) == ["check_classify_shapes"]

@@ -46,12 +46,19 @@ def test_list_check_shows_the_tasks_of_every_plugin(tsformer):
     code, out, err = tsformer("plugins", "list", "--check")
     assert code == 0, out
     lines = [line.split() for line in out.splitlines()]
-    assert ["model", "transformer", "built-in", "forecast"] in lines
+    assert ["model", "last_value", "built-in", "forecast"] in lines
+    assert ["model", "transformer", "built-in", "classify,", "forecast,", "pretrain,", "sequence"] in lines
     assert ["transform", "log", "built-in", "ok"] in lines
     assert err == ""
     rows = json.loads(tsformer("plugins", "list", "--check", "--json")[1])["plugins"]
     assert all(row["fault"] is None for row in rows)
-    assert {"kind": "data", "name": "sine", "origin": "built-in", "tasks": ["forecast"], "fault": None} in rows
+    assert {
+        "kind": "data",
+        "name": "sine",
+        "origin": "built-in",
+        "tasks": ["forecast", "pretrain"],
+        "fault": None,
+    } in rows
 
 
 def test_list_says_whose_names_clash_and_goes_on(tsformer, double):
@@ -248,3 +255,54 @@ def test_check_a_model_file(tsformer):
     code, out, _ = tsformer("plugins", "check", "my_model.py")
     assert code == 0, out
     assert out.startswith("model my_model (file my_model.py)\n  ok    shapes")
+
+
+CLASSIFIER = """
+import torch
+from torch import nn
+from tsformer import Config, ModelPlugin, Task
+
+class Options(Config):
+    pass
+
+class Counts(nn.Module):
+    def __init__(self, options, problem):
+        super().__init__()
+        self.words = nn.Embedding(max(1, problem.vocabulary), problem.classes)
+        self.bias = nn.Parameter(torch.zeros(problem.classes))
+
+    def forward(self, batch, truth=0.0):
+        return (self.words(batch.tokens) * batch.token_mask[..., None]).sum(1) + self.bias
+
+def build(options, problem):
+    if problem.channels or not problem.vocabulary:
+        raise ValueError("texts only")
+    return Counts(options, problem)
+
+plugin = ModelPlugin(config=Options, build=build, example=Options(), tasks={Task.CLASSIFY})
+"""
+
+
+def test_check_a_classifier(tsformer):
+    """What its build refuses is left out; what it fails at is told with its place."""
+    Path("counts.py").write_text("from tsformer.errors import UsageError\n" + CLASSIFIER.replace("Value", "Usage"))
+    code, out, err = tsformer("plugins", "check", "counts.py")
+    assert code == 0, out
+    lines = out.splitlines()
+    assert lines[0] == "model counts (file counts.py)"
+    names = [line.split()[1] for line in lines[1:]]
+    assert names[0] == "classify_shapes"
+    assert all(name.startswith("classify_") for name in names)
+    assert err.endswith(f"counts: {len(names) - 1} checks passed, 1 skipped\n")
+
+    Path("counts.py").write_text(CLASSIFIER)
+    code, out, _ = tsformer("plugins", "check", "counts.py")
+    assert code == 5
+    assert "ValueError: texts only (counts.py, line 20)" in out
+
+
+@pytest.mark.parametrize("name", ["reversal", "text", "bag_of_words"])
+def test_check_of_built_ins_for_other_tasks(tsformer, name):
+    code, out, err = tsformer("plugins", "check", name)
+    assert code == 0, out
+    assert "checks passed" in err

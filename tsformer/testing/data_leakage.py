@@ -120,7 +120,7 @@ def check_statistics(plugin: DataPlugin) -> None:
     whole = [slice(0, len(panel.values)), *map(panel.rows, range(len(panel.ids)))]
     for number, name in enumerate(panel.schema.columns):
         for part in whole:
-            trace = _trace(panel.values[part, number])
+            trace = trace_of(panel.values[part, number])
             if trace:
                 raise CheckFailedError(
                     f"column {name!r} has {trace} over all its rows: it was scaled with statistics of the test part; "
@@ -160,7 +160,7 @@ def _from_files(plugin: DataPlugin, name: str, panel: Panel, train: np.ndarray) 
     return None if one is None or other is None else (one, other)
 
 
-def _trace(column: np.ndarray) -> str:
+def trace_of(column: np.ndarray) -> str:
     """What scaling with statistics of a column leaves in it, in words; empty for values in a unit of their own.
 
     Values with few decimals are in a unit of their own, and so are few different ones; what is symmetric about 0, such
@@ -168,10 +168,12 @@ def _trace(column: np.ndarray) -> str:
     """
     if len(np.unique(column)) <= FEW or np.array_equal(column, column.round(6)):
         return ""
-    return next(_traces(column), "")
+    return next(traces(column), "")
 
 
-def _traces(column: np.ndarray) -> Iterator[str]:
+def traces(column: np.ndarray) -> Iterator[str]:
+    """The same of any column whose values are not all equal."""
+
     def near(statistic: float, value: float) -> bool:
         return abs(statistic - value) < NEARLY
 

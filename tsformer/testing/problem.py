@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
+from pydantic import ValidationError
 from torch import Tensor, nn
 
 from tsformer.data.windows import Batch, Windows, cut_windows
+from tsformer.nn.objective import Objective
 from tsformer.nn.outputs import output_of
 from tsformer.parameters import first_lazy
-from tsformer.plugin import ModelPlugin, Problem
+from tsformer.plugin import Config, ModelPlugin, Problem, Task
 from tsformer.testing.failure import CheckFailedError
 from tsformer.testing.generators import seeded
 
@@ -23,7 +27,7 @@ TOLERANCE = 1e-5
 def build(plugin: ModelPlugin, seed: int = 0, problem: Problem = PROBLEM) -> nn.Module:
     """A module with the weights of that seed, as it is before training."""
     with seeded(seed):
-        module = plugin.build(plugin.example, problem)
+        module = plugin.build(example_for(plugin, problem.task), problem)
     if not isinstance(module, nn.Module):
         raise CheckFailedError(f"build returns {type(module).__name__}, not a torch.nn.Module")
     lazy = first_lazy(module)
@@ -35,14 +39,37 @@ def build(plugin: ModelPlugin, seed: int = 0, problem: Problem = PROBLEM) -> nn.
     return module
 
 
-def fitted(plugin: ModelPlugin, seed: int = 0, problem: Problem = PROBLEM) -> nn.Module:
+def example_for(plugin: ModelPlugin, task: Task) -> Config:
+    """The example without options that the task does not read, which a model of several tasks would refuse."""
+    example = plugin.example
+    while faults := len(list(example.faults_for(task))):
+        better = (config for config in _less(example) if len(list(config.faults_for(task))) < faults)
+        found = next(better, None)
+        if found is None:  # build says what is wrong
+            break
+        example = found
+    return example
+
+
+def _less(config: Config) -> Iterator[Config]:
+    """The same with one option fewer that is not at its default."""
+    given = config.model_dump(exclude_defaults=True)
+    for left_out in given:
+        try:
+            yield type(config).model_validate({name: value for name, value in given.items() if name != left_out})
+        except ValidationError:
+            continue
+
+
+def fitted(plugin: ModelPlugin, seed: int = 0, problem: Problem = PROBLEM, parts: Any = None) -> nn.Module:
     """A module as the checks look at it: what has a `fit` hook has been fitted.
 
-    The problem is `PROBLEM`, or one of the same shapes with another output.
+    The problem is `PROBLEM`, or one of the same shapes with another output, unless training and validation part are
+    given.
     """
     module = build(plugin, seed, problem)
     if plugin.fit is not None:
-        train, validation = windows()
+        train, validation = parts or windows()
         with seeded(seed):
             plugin.fit(module, train, validation)
     return module
@@ -59,11 +86,14 @@ def drawn(module: nn.Module, batch: Batch, truth: float) -> Tensor:
         return prediction.detach()
 
 
-def gradients(module: nn.Module, batch: Batch, truth: float, problem: Problem = PROBLEM) -> dict[str, Tensor | None]:
+def gradients(
+    module: nn.Module, batch: Batch, truth: float, objective: Objective | None = None
+) -> dict[str, Tensor | None]:
     """The gradient of the loss for each parameter that is trained, None where there is none."""
+    objective = output_of(PROBLEM) if objective is None else objective
     module.zero_grad(set_to_none=True)
     with seeded(0):
-        output_of(problem).loss(module(batch, truth=truth), batch).backward()  # type: ignore[no-untyped-call]
+        objective.loss(module(batch, truth=truth), batch).backward()  # type: ignore[no-untyped-call]
     return {name: parameter.grad for name, parameter in module.named_parameters() if parameter.requires_grad}
 
 
@@ -129,18 +159,6 @@ def batch_of(size: int, problem: Problem = PROBLEM) -> Batch:
         future_mask=torch.ones_like(future, dtype=torch.bool),
         series=torch.zeros(size, dtype=torch.long),
         origin=torch.full((size,), problem.lookback),
-    )
-
-
-def rows(batch: Batch, rows: slice) -> Batch:
-    return replace(
-        batch,
-        past=batch.past[rows],
-        past_mask=batch.past_mask[rows],
-        future=given(batch.future)[rows],
-        future_mask=given(batch.future_mask)[rows],
-        series=given(batch.series)[rows],
-        origin=given(batch.origin)[rows],
     )
 
 

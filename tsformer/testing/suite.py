@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,8 @@ from tsformer.errors import PluginError, in_words, is_nobodys
 from tsformer.plugin import DataPlugin, ModelPlugin, Plugin, Task, TransformPlugin
 from tsformer.testing.data import DATA_CHECKS
 from tsformer.testing.failure import CheckFailedError
-from tsformer.testing.models import MODEL_CHECKS
+from tsformer.testing.models import CHECKS_BY_TASK
+from tsformer.testing.sequence_data import SEQUENCE_DATA_CHECKS
 from tsformer.testing.transforms import TRANSFORM_CHECKS
 
 
@@ -22,8 +24,8 @@ class Outcome:
     Attributes:
         check: its name: "check_shapes".
         about: what it looks at, one sentence.
-        passed: None when it does not apply to the plugin, or was not run since the first check failed, on which the
-            others stand.
+        passed: None when it does not apply to the plugin, or was not run since the first check of its task failed, on
+            which the others stand.
         explanation: what is wrong and what to look for, or why there is nothing to say; empty when it passed.
     """
 
@@ -41,34 +43,37 @@ Check = Callable[[Any], str | None]
 
 
 def checks_of(plugin: Plugin) -> tuple[Check, ...]:
-    """The checks of a plugin's kind.
+    """The checks of a plugin's kind and tasks.
 
     Raises:
-        PluginError: it is no plugin, or one for other tasks than forecasts.
+        PluginError: it is no plugin.
     """
-    tasks = getattr(plugin, "tasks", {Task.FORECAST})
-    if Task.FORECAST not in tasks:
-        raise PluginError(f"there are checks for forecasts only, not for: {', '.join(sorted(tasks)) or 'no task'}")
+    return tuple(itertools.chain(*_groups(plugin)))
+
+
+def _groups(plugin: Plugin) -> list[tuple[Check, ...]]:
+    """The checks that belong together; in each group the others stand on the first."""
     if isinstance(plugin, ModelPlugin):
-        return MODEL_CHECKS
+        return [CHECKS_BY_TASK[task] for task in Task if task in plugin.tasks]
     if isinstance(plugin, DataPlugin):
-        return DATA_CHECKS
+        return [DATA_CHECKS if Task.FORECAST in plugin.tasks else SEQUENCE_DATA_CHECKS]
     if isinstance(plugin, TransformPlugin):
-        return TRANSFORM_CHECKS
+        return [TRANSFORM_CHECKS]
     raise PluginError(f"{type(plugin).__name__} is no plugin: ModelPlugin, DataPlugin or TransformPlugin")
 
 
 def outcomes(plugin: Plugin) -> Iterator[Outcome]:
     """Run the checks one by one. Any exception of the plugin is a failure, told with the place in its file."""
-    stands = True
-    for number, check in enumerate(checks_of(plugin)):
-        about = " ".join((inspect.getdoc(check) or "").partition("\n\n")[0].split())
-        if not stands:
-            yield Outcome(check.__name__, about, None, NOT_RUN)
-            continue
-        passed, explanation = _result(check, plugin)
-        stands = number > 0 or passed is not False
-        yield Outcome(check.__name__, about, passed, explanation)
+    for group in _groups(plugin):
+        stands = True
+        for number, check in enumerate(group):
+            about = " ".join((inspect.getdoc(check) or "").partition("\n\n")[0].split())
+            if not stands:
+                yield Outcome(check.__name__, about, None, NOT_RUN)
+                continue
+            passed, explanation = _result(check, plugin)
+            stands = number > 0 or passed is not False
+            yield Outcome(check.__name__, about, passed, explanation)
 
 
 def check(plugin: Plugin) -> dict[str, str]:
