@@ -75,6 +75,7 @@ WORDS = {
     "without data": ("--model", "tcn_transformer"),
     "transforms": ("--model", "transformer", "--data", "sine", "--transform", "log", "--transform", "log_return"),
     "a scaler in the chain": ("--model", "transformer", "--data", "sine", "--transform", "standard"),
+    "a task": ("--model", "transformer", "--task=pretrain", "--tokens.max-size", "50", "--init-from", "a", "--freeze"),
     "no scaler": ("--model", "transformer", "--data", "sine", "--scale", "none", "--horizon", "3"),
     "lists": ("--model", "transformer", "--data", "sine", "--data.period", "60", "--data.period", "7.5"),
     "strange text": ("--model", "transformer", "--data", "csv", "--path", 'a "b"\\ \n\x7f\té.csv', "--target", "x#y"),
@@ -110,6 +111,10 @@ def test_a_fit_from_what_show_printed_is_the_same_fit(tsformer):
         (["--model", "transformer", "--data", "csv"], 2, "--data.path is required"),
         (["--model", "transformer", "--lr", "x"], 2, "--train.lr"),
         (["--model", "transformer", "--out", "x"], 2, "--out"),
+        (["--model", "transformer", "--task", "x"], 2, "unknown task 'x' (known: forecast, classify, "),
+        (["--model", "transformer", "--data", "sine", "--task", "classify"], 2, "task classify: data 'sine' is for "),
+        (["--model", "transformer", "--freeze"], 2, "--transfer: freeze and loaded_rate are for what was loaded"),
+        (["--model", "transformer", "--freeze", "x"], 2, "--transfer.freeze: input should be a valid boolean"),
         (["--config", "nowhere.toml"], 2, "no configuration file"),
         (["--model", "transformer", "--config", ""], 2, "--config is empty"),
         (["--model", "transformer", "--config="], 2, "--config is empty"),
@@ -175,3 +180,26 @@ def test_show_as_such_imports_no_torch():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout.endswith("False\n"), done.stderr
+
+
+def test_the_task_is_the_first_line_of_a_file(tsformer):
+    code, out, err = tsformer("config", "show", "--model", "transformer", "--data", "sine")
+    assert (code, err) == (0, "")
+    assert re.fullmatch('task = "forecast" +# chosen from model and data', out.splitlines()[0])
+    assert "[tokens]" in out
+    assert "[transfer]" in out
+
+
+def test_a_missing_plugin_hides_no_wrong_task(tsformer):
+    code, _, err = tsformer("config", "show", "--model", "transformer", "--data", "sien", "--task", "x")
+    assert code == 5
+    assert "unknown data 'sien'" in err
+
+
+@pytest.mark.parametrize("word", ["--tokens.tokenizer", "--init-from", "--freeze", "--task", "--train.class-weights"])
+def test_help_has_the_general_options(tsformer, monkeypatch, word):
+    monkeypatch.setenv("COLUMNS", "200")
+    code, out, _ = tsformer("fit", "--help")
+    assert code == 0
+    assert word in out
+    assert all(f"─ {panel} ─" in out for panel in ("Window", "Tokens", "Training", "Transfer"))

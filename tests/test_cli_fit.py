@@ -180,12 +180,12 @@ NAIVE = ("fit", "--model", "last_value", "--data", "sine", "--quiet")
     ids=lambda value: " ".join(value)[:20] if isinstance(value, list) else None,
 )
 def test_places_are_looked_at_before_training(tsformer, monkeypatch, dry, words, code, said):
-    from tsformer import preparation
+    from tsformer import sources
 
     def load_data(data):
         raise AssertionError("too late")
 
-    monkeypatch.setattr(preparation, "load_data", load_data)
+    monkeypatch.setattr(sources, "load_data", load_data)
     Path("file").touch()
     Path("folder").mkdir()
     got, out, err = tsformer(*NAIVE, *words, *dry)

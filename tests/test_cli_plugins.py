@@ -1,6 +1,7 @@
 """Plugins on the command line: local files, `plugins list` and `plugins show`."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -117,3 +118,14 @@ def test_a_model_that_cannot_be_saved_leaves_its_score_only(tsformer):
     code, _, err = tsformer("predict", "--plugin", "brief.py")
     assert code == 4
     assert "cannot be saved" in tsformer.one_line(err)
+
+
+def test_what_goes_with_a_plugin_by_task(tsformer):
+    Path("broken.py").write_text("import nothing_of_that_name\n")
+    (shown,) = json.loads(tsformer("plugins", "show", "ridge", "--plugin", "broken.py", "--json")[1])["plugins"]
+    assert set(shown["goes_with"]) == {"forecast"}
+    assert {"csv", "sine"} <= set(shown["goes_with"]["forecast"])
+    out = tsformer("plugins", "show", "sine")[1]
+    assert re.search("^forecast: with .*ridge", out, re.MULTILINE)
+    (shown,) = json.loads(tsformer("plugins", "show", "log", "--json")[1])["plugins"]
+    assert shown["goes_with"] == {}

@@ -4,11 +4,12 @@ import json
 
 import pytest
 
-from tsformer import registry
-from tsformer.config import resolve, trace
+from tsformer import Config, DataPlugin, Field, ModelPlugin, register, registry
+from tsformer.config import FROM_PLUGINS, resolve, trace
 from tsformer.config_layer import Layer, read_file
 from tsformer.errors import PluginError, UsageError
-from tsformer.settings import TrainConfig
+from tsformer.plugin import Task, changed
+from tsformer.settings import TrainConfig, TransferConfig
 
 
 def layer(source=None, model=(), **values):
@@ -330,3 +331,112 @@ def test_steps_of_a_run(options, steps):
 def test_few_windows_make_small_batches(windows, size):
     assert TrainConfig().batch_for(windows) == size
     assert TrainConfig(batch_size=5).batch_for(windows) == 5
+
+
+def reader(*tasks, of=DataPlugin):
+    """A plugin for these tasks."""
+    return of(Config, print, Config(), tasks=set(tasks))
+
+
+@pytest.fixture
+def letters(own_registry):
+    """Data for classes."""
+    register("letters", reader(Task.CLASSIFY, Task.PRETRAIN))
+    register("judge", reader(*Task, of=ModelPlugin))
+
+
+PAIR = {"model": "judge", "data": "letters"}
+
+
+def test_the_task_follows_from_model_and_data_or_is_named(letters):
+    found = trace([Layer(PAIR)])
+    assert (found.settings.task, found.origins["task"]) == (Task.CLASSIFY, FROM_PLUGINS)
+    found = trace([Layer({"task": "pretrain"}, "run.toml"), Layer(PAIR)])
+    assert (found.settings.task, found.origins["task"]) == (Task.PRETRAIN, "run.toml")
+    found = trace([Layer({"task": "classify"}, "run.toml"), Layer({**PAIR, "task": "pretrain"})])
+    assert (found.settings.task, found.origins["task"]) == (Task.PRETRAIN, "--task")
+
+
+def test_saved_settings_come_back_whatever_they_are(letters):
+    given = {**PAIR, "tokens": {"max_size": 99}, "transfer": {"text_rate": 0.5}, "task": "pretrain", "scale": "none"}
+    settings = resolve([Layer(given)])
+    assert resolve([Layer(settings.to_json(), "config.json")]) == settings
+
+
+def test_settings_from_before_there_were_tasks():
+    saved = {k: v for k, v in resolve([layer()]).to_json().items() if k not in ("task", "tokens", "transfer")}
+    assert resolve([Layer(saved, "config.json")]) == resolve([layer()])
+
+
+def test_a_task_of_a_file_gives_way_to_other_data_that_cannot_do_it(letters):
+    forecast = Layer({"model": "judge", "data": "sine", "task": "forecast"}, "run.toml")
+    assert resolve([forecast, Layer({"data": {"name": "letters"}})]).task is Task.CLASSIFY
+    with pytest.raises(UsageError, match=r"task forecast: data 'letters' is for classify or pretrain.*\(run.toml\)"):
+        resolve([Layer({**PAIR, "task": "forecast"}, "run.toml")])
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"task": "clasify"}, "unknown task 'clasify'; did you mean 'classify'"),
+        ({"task": "sequence"}, "task sequence: data 'letters' is for classify or pretrain"),
+        ({"transform": ["log"]}, "--transform is for forecasts, and the task is classify; --scale acts on all numbers"),
+        (
+            {"window": {"horizon": "3"}},
+            "--window.horizon: horizon 3 is for forecast and pretrain, and the task is classify",
+        ),
+        ({"train": {"loss": "mae", "hidden_span": "2"}}, "--train.loss: loss mae is for forecast"),
+        ({"tokens": {"max_size": "3"}}, "--tokens.max-size: input should be greater than or equal to 8"),
+        ({"transfer": {"freeze": "true"}}, "--transfer: freeze and loaded_rate are for what was loaded"),
+    ],
+)
+def test_what_contradicts_the_task(letters, given, said):
+    with pytest.raises(UsageError) as caught:
+        resolve([Layer({**PAIR, **given})])
+    assert str(caught.value).startswith(said)
+
+
+def test_rows_are_pretrained_on_in_windows_after_transforms(letters):
+    given = {"model": "judge", "data": "sine", "task": "pretrain", "transform": ["log"], "window": {"horizon": 3}}
+    found = resolve([Layer(given)])
+    assert (found.transforms[0].name, found.window.horizon) == ("log", 3)
+
+
+def test_what_a_file_sets_for_another_task_is_not_read_and_said_so(letters):
+    file = {**PAIR, "transform": [{"name": "log"}], "train": {"loss": "mae", "lr": 0.1}, "window": {"horizon": 3}}
+    found = trace([Layer(file, "run.toml"), Layer({"task": "classify"})])
+    assert found.settings.transforms == ()
+    assert found.settings.train.lr == 0.1
+    assert found.origins["train"]["loss"].startswith("run.toml, not read: loss mae is for forecast")
+    assert found.origins["train"]["lr"] == "run.toml"
+    assert found.origins["window"]["horizon"].startswith("run.toml, not read")
+    assert found.origins["window"]["season"] == "default"
+
+
+def test_a_model_may_refuse_its_options_for_a_task(own_registry):
+    class Options(Config):
+        pooling: str = Field("mean", description="how")
+
+        def faults_for(self, task):
+            yield from super().faults_for(task)
+            yield from (f"{option} is for classify" for option in changed(self, "pooling") if task != Task.CLASSIFY)
+
+    register("pools", ModelPlugin(Options, print, Options(), tasks=set(Task)))
+    named = Layer({"model": {"name": "pools", "pooling": "last"}}, "run.toml")
+    assert resolve([named, Layer({"task": "classify"})], needs_data=False).model.config.pooling == "last"
+    with pytest.raises(UsageError, match=r"^--model: pooling last is for classify \(model.pooling in run.toml\)$"):
+        resolve([named], needs_data=False)
+
+
+def test_a_task_in_a_file_is_a_word(tmp_path):
+    file = tmp_path / "run.toml"
+    file.write_text("[task]\nname = 'classify'\n")
+    assert read_file(str(file)).faults == (f"task in {file} must be a word: forecast, classify, sequence, pretrain",)
+    file.write_text("task = 'classify'\n[model]\nname = 'transformer'\n")
+    assert read_file(str(file)).values["task"] == "classify"
+
+
+def test_an_earlier_run_is_remembered_by_its_full_path(in_tmp):
+    (in_tmp / "old").mkdir()
+    assert TransferConfig(init_from="old").init_from == str(in_tmp / "old")
+    assert TransferConfig(init_from="latest").init_from == "latest"

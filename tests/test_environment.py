@@ -63,6 +63,21 @@ def test_several_values_in_one_text(text, values):
     assert separate(text) == values
 
 
+def test_task_tokens_and_transfer():
+    environment = {
+        "TSFORMER_OPT__TASK": " pretrain ",
+        "TSFORMER_OPT__TOKENS__MAX_SIZE": "50",
+        "TSFORMER_OPT__TRANSFER__INIT_FROM": "latest",
+        "TSFORMER_OPT__TRANSFER__FREEZE": "true",
+    }
+    found = trace([read_environment(environment), Layer({"model": {"name": "transformer"}})], needs_data=False)
+    assert (found.settings.task, found.origins["task"]) == ("pretrain", "TSFORMER_OPT__TASK")
+    assert found.settings.tokens.max_size == 50
+    assert (found.settings.transfer.init_from, found.settings.transfer.freeze) == ("latest", True)
+    with pytest.raises(UsageError, match=r"unknown task 'x' .*\(TSFORMER_OPT__TASK\)"):
+        settings({"TSFORMER_OPT__TASK": "x"})
+
+
 def test_numbers_of_an_option_that_takes_several():
     assert settings({"TSFORMER_OPT__DATA__PERIOD": "60,7"}).data.config.period == (60, 7)
 
@@ -72,6 +87,9 @@ def test_numbers_of_an_option_that_takes_several():
     [
         ("TSFORMER_OPT__MODEL__D_MODLE", "unknown option; did you mean 'd_model'"),
         ("TSFORMER_OPT__MODLE__D_MODEL", "unknown section; did you mean 'TSFORMER_OPT__MODEL'"),
+        ("TSFORMER_OPT__TSK", "unknown section; did you mean 'TSFORMER_OPT__TASK'"),
+        ("TSFORMER_OPT__TASK__NAME", "unknown section; did you mean 'TSFORMER_OPT__TASK'"),
+        ("TSFORMER_OPT__MAX_SIZE", "names no section; did you mean 'TSFORMER_OPT__TOKENS__MAX_SIZE'?"),
         ("TSFORMER_OPT__SEED", "names no section; did you mean 'TSFORMER_OPT__TRAIN__SEED'?"),
         ("tsformer_opt__batch_size", "did you mean 'TSFORMER_OPT__TRAIN__BATCH_SIZE'?"),
         ("TSFORMER_OPT__HORIZON", "did you mean 'TSFORMER_OPT__WINDOW__HORIZON'?"),

@@ -11,7 +11,10 @@ from tsformer_plugins.models import tcn_transformer, transformer
 
 import tsformer
 from tsformer import registry
-from tsformer.config import validate_options
+from tsformer.cli.line_config import with_switches
+from tsformer.cli.options import normalised
+from tsformer.config import resolve
+from tsformer.config_layer import Layer
 from tsformer.data.windows import Batch
 from tsformer.errors import UsageError
 from tsformer.nn.attention import MultiHeadAttention
@@ -27,7 +30,12 @@ MODELS = pytest.mark.parametrize("module", [transformer, tcn_transformer])
 PROBLEM = Problem(lookback=20, horizon=5, targets=2)
 
 
-@MODELS
+def model_of(name: str, options: dict[str, object]) -> Config:
+    """A model's options as a line gives them, for forecasts."""
+    return resolve([Layer({"model": {"name": name, **options}})], needs_data=False).model.config
+
+
+@pytest.mark.parametrize("model", ["transformer", "tcn_transformer"])
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -42,9 +50,9 @@ PROBLEM = Problem(lookback=20, horizon=5, targets=2)
         ({"positions": "sines"}, "--model.positions: .*'sinusoidal', 'learned', 'relative', 'rotary' or 'none'"),
     ],
 )
-def test_a_fault_is_one_line_with_the_name_of_the_option(module: object, options: dict[str, object], said: str) -> None:
+def test_a_fault_is_one_line_with_the_name_of_the_option(model: str, options: dict[str, object], said: str) -> None:
     with pytest.raises(UsageError, match=said) as caught:
-        validate_options(module.plugin.config, "model", options)
+        model_of(model, options)
     assert "\n" not in str(caught.value)
 
 
@@ -102,13 +110,11 @@ UNREAD = {
 def test_options_that_nothing_reads_are_refused_all_at_once(
     model: str, options: dict[str, object], said: list[str]
 ) -> None:
-    config = registry.get(Kind.MODEL, model).config
     with pytest.raises(UsageError) as caught:
-        validate_options(config, "model", options)
-    line = str(caught.value)
-    assert line.startswith("--model: ")
-    assert "\n" not in line
-    faults = line.removeprefix("--model: ").split("; ")
+        model_of(model, options)
+    lines = str(caught.value).splitlines()
+    assert all(line.startswith("--model: ") for line in lines)
+    faults = [fault for line in lines for fault in line.removeprefix("--model: ").split("; ")]
     assert len(faults) == len(said)
     for fault, start in zip(faults, said, strict=True):
         assert fault.startswith(start)
@@ -119,17 +125,17 @@ def test_what_is_at_its_default_is_never_refused(model: str) -> None:
     config = registry.get(Kind.MODEL, model).config
     for decoder in ("direct", "autoregressive") if "decoder" in config.model_fields else (None,):
         options = config().model_dump() | ({"decoder": decoder} if decoder else {})
-        assert validate_options(config, "model", options).model_dump() == options
+        assert model_of(model, options).model_dump() == options
 
 
 def test_an_encoder_without_layers_may_have_convolutions() -> None:
     options = {"encoder_layers": 0, "positions": "rotary", "decoder": "autoregressive"}  # which the decoder reads
-    assert validate_options(tcn_transformer.plugin.config, "model", options).positions == "rotary"
+    assert model_of("tcn_transformer", options).positions == "rotary"
 
 
 @pytest.mark.parametrize("d_model", [6, 7])
 def test_without_attention_any_width_will_do(d_model: int) -> None:
-    config = validate_options(tcn_transformer.plugin.config, "model", {"encoder_layers": 0, "d_model": d_model})
+    config = model_of("tcn_transformer", {"encoder_layers": 0, "d_model": d_model})
     network = tcn_transformer.build(config, PROBLEM)
     assert not [part for part in network.modules() if isinstance(part, MultiHeadAttention)]
     past = torch.randn(3, 20, 2)
@@ -244,8 +250,7 @@ class Theirs(nn.Module):
 
 
 def theirs(config: Options, problem: Problem) -> nn.Module:
-    inner = config.inner(problem)
-    return config.build_network(problem, Theirs(config, inner), config.build_autoregressive(inner))
+    return config.build_network(problem, lambda inner: Theirs(config, inner), config.build_autoregressive)
 
 
 def test_a_plugin_of_somebody_else_builds_on_them() -> None:
@@ -256,3 +261,22 @@ def test_a_plugin_of_somebody_else_builds_on_them() -> None:
     past = torch.randn(2, 20, 2)
     assert network(Batch(past, torch.ones_like(past, dtype=torch.bool))).shape == (2, 5, 2, 1)
     assert check(ModelPlugin(config=Options, build=theirs, example=example)) == {}
+
+
+@pytest.mark.parametrize(
+    ("line", "read"),
+    [
+        ("fit --freeze --lr 1", "fit --freeze=true --lr 1"),
+        ("fit --transfer.freeze", "fit --transfer.freeze=true"),
+        ("fit --freeze false --model.d_model 3", "fit --freeze false --model.d-model 3"),
+        ("fit --freeze=no --tokens.lower", "fit --freeze=no --tokens.lower=true"),
+        ("fit --lr -- --freeze", "fit --lr -- --freeze"),
+        (
+            "fit --model transformer --model.tie-embeddings --model.norm-first",
+            "fit --model transformer --model.tie-embeddings=true --model.norm-first=true",
+        ),
+        ("fit --model tcn --model.tie-embeddings false", "fit --model tcn --model.tie-embeddings false"),
+    ],
+)
+def test_a_switch_may_go_without_its_value(line: str, read: str) -> None:
+    assert with_switches(normalised(line.split())) == read.split()

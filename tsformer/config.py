@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from tsformer import registry
-from tsformer.config_layer import Layer, name_in
+from tsformer.config_layer import GENERAL, TASK, Layer, name_in, named_by
 from tsformer.config_merge import DEFAULT, Merge, Part, options_in
-from tsformer.plugin import Config
+from tsformer.errors import UsageError
+from tsformer.pairing import READ_BY, settle_task, shared_tasks, task_of
+from tsformer.plugin import Config, Task
 from tsformer.registry import Kind
-from tsformer.settings import Settings, TrainConfig, WindowConfig
+from tsformer.settings import Chosen, Settings
 
 FROM_DATA = "chosen from the data"
+FROM_PLUGINS = "chosen from model and data"
 
 
 @dataclass(frozen=True)
@@ -22,7 +25,7 @@ class Resolved:
 
     Attributes:
         origins: of the shape of `Settings.to_json`; for each value a flag, a variable, a file, `DEFAULT` or
-            `FROM_DATA`.
+            `FROM_DATA`; for the task `FROM_PLUGINS` where nobody names it.
     """
 
     settings: Settings
@@ -55,18 +58,51 @@ def trace(layers: Sequence[Layer], *, needs_data: bool = True) -> Resolved:
     if data is not None:
         chosen_data = merge.choose(Kind.DATA, "data", data, options_in(layers, "data", data))
         origins["data"] = merge.origins
+    task = None
+    if chosen_model is not None and (data is None or chosen_data is not None):
+        task, origins[TASK] = _task(merge, chosen_model, chosen_data)
+        if task is not None and chosen_model.config is not None:
+            merge.refuse_for_task(chosen_model, task)
+    merge.leave_transforms_out(task)
     transforms, origins["transform"] = merge.choose_transforms()
     scale, replaced = merge.choose_scale(transforms)
     origins["scale"] = merge.origins
     merge.refuse_unused_transforms()
-    window = merge.validate(WindowConfig, "window", options_in(layers, "window", None))
-    origins["window"] = {name: FROM_DATA if o == DEFAULT else o for name, o in merge.origins.items()}
-    train = merge.validate(TrainConfig, "train", options_in(layers, "train", None))
-    origins["train"] = merge.origins
-    if merge.faults or chosen_model is None:
+    general = {}
+    for section, config in GENERAL.items():
+        general[section] = merge.validate(config, section, options_in(layers, section, None))
+        if task is not None:
+            merge.refuse_unread(section, general[section], task)
+        origins[section] = merge.origins
+    if merge.faults or chosen_model is None or task is None:
         raise merge.error()
-    settings = Settings(chosen_model, chosen_data, tuple(transforms), scale, window, train, scale_replaced=replaced)
+    for name, origin in origins["window"].items():
+        if origin == DEFAULT and task in READ_BY["window"].get(name, {task}):
+            origins["window"][name] = FROM_DATA
+    settings = Settings(
+        chosen_model, chosen_data, tuple(transforms), scale, scale_replaced=replaced, task=task, **general
+    )
     return Resolved(settings, origins)
+
+
+def _task(merge: Merge, model: Chosen, data: Chosen | None) -> tuple[Task | None, str]:
+    """The task and its origin; None when model, data and wish do not go together, which is a fault.
+
+    A wish below a layer that names another model or other data holds only where they can do it: a file that was made
+    for one task serves another.
+    """
+    word, by = named_by(merge.layers, TASK)
+    above = merge.layers[list(merge.layers).index(by) + 1 :] if by is not None else ()
+    try:
+        wanted = None if word is None else task_of(word)
+        replaced = any(name_in(above, section) is not None for section in ("model", "data"))
+        if replaced and wanted not in shared_tasks(model, data):
+            wanted, by = None, None
+        return settle_task(model, data, wanted), FROM_PLUGINS if by is None else by.origin(TASK, "name")
+    except UsageError as fault:
+        elsewhere = by is not None and (by.source is not None or by.variables is not None)
+        merge.faults.append(f"{fault} ({by.origin(TASK, 'name')})" if by is not None and elsewhere else str(fault))
+    return None, ""
 
 
 def validate_options(config: type[Config], section: str, options: Mapping[str, Any]) -> Config:

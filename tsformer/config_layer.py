@@ -11,11 +11,18 @@ from pathlib import Path
 from typing import Any
 
 from tsformer.errors import UsageError, did_you_mean
-from tsformer.plugin import Config, option_type
-from tsformer.settings import TrainConfig, WindowConfig
+from tsformer.plugin import Config, Task, option_type
+from tsformer.settings import TokensConfig, TrainConfig, TransferConfig, WindowConfig
 
-SECTIONS = ("model", "data", "transform", "scale", "window", "train")
-NAMED = ("model", "data", "transform", "scale")  # those that name a plugin
+NAMED = ("model", "data", "transform", "scale")  # sections that name a plugin
+GENERAL: dict[str, type[Config]] = {  # sections that are the same whatever the plugins are
+    "window": WindowConfig,
+    "tokens": TokensConfig,
+    "train": TrainConfig,
+    "transfer": TransferConfig,
+}
+SECTIONS = (*NAMED, *GENERAL)
+TASK = "task"  # a word beside the sections
 NONE = "none"  # the name for no scaler, and for no transform
 SCALE = "standard"  # the scaler where nobody names one
 
@@ -26,7 +33,7 @@ class Layer:
 
     Attributes:
         values: sections `model`, `data`, `scale` (a name, or a table with `name`), `transform` (a list of these),
-            `window`, `train`; and `transform_options`, options by transform name.
+            `window`, `tokens`, `train`, `transfer`; `task`, a word; and `transform_options`, options by transform name.
         source: the file it was read from, None for flags.
         variables: of the environment, the variable that gave each option or name: "model.d_model", "model.name".
             In such a layer, names of options are in lower case, and values are text.
@@ -41,7 +48,7 @@ class Layer:
     def field(self, section: str, name: str) -> str:
         """How a user calls an option of this layer."""
         if self.source is not None:
-            return f"{section}.{name} in {self.source}"
+            return f"{section if section == TASK else f'{section}.{name}'} in {self.source}"
         return self.origin(section, name)
 
     def origin(self, section: str, name: str) -> str:
@@ -114,18 +121,19 @@ def read_file(path: str) -> Layer:
 
 
 def section_with(option: str) -> str | None:
-    """The section that has an option of that name whatever the plugins are: window or train."""
+    """The section that has an option of that name whatever the plugins are."""
     word = option.lower().replace("-", "_")
-    homes: dict[str, type[Config]] = {"window": WindowConfig, "train": TrainConfig}
-    return next((section for section, config in homes.items() if word in config.model_fields), None)
+    return next((section for section, config in GENERAL.items() if word in config.model_fields), None)
 
 
 def _section_fault(name: str, section: object, file: Path) -> str | None:
+    if name == TASK:
+        return None if isinstance(section, str) else f"{TASK} in {file} must be a word: {', '.join(Task)}"
     if name not in SECTIONS:
         home = section_with(name)
         if home and not isinstance(section, dict):
             return f"{name} in {file} is outside of all sections: put it under [{home}]"
-        return f"unknown section [{name}] in {file}{did_you_mean(name, SECTIONS)}"
+        return f"unknown section [{name}] in {file}{did_you_mean(name, (*SECTIONS, TASK))}"
     items = section if name == "transform" and isinstance(section, list) else [section]
     if not all(isinstance(item, dict) or (name in NAMED and isinstance(item, str)) for item in items):
         return f"section '{name}' in {file} must be a table"

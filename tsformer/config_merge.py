@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pydantic
@@ -20,7 +20,8 @@ from tsformer.config_layer import (
     transforms_of,
 )
 from tsformer.errors import PluginError, UsageError, at_fault, did_you_mean
-from tsformer.plugin import Config, option_type
+from tsformer.pairing import OF_ROWS, unread
+from tsformer.plugin import Config, Task, option_type
 from tsformer.registry import Kind
 from tsformer.settings import Chosen
 
@@ -99,6 +100,47 @@ class Merge:
                 transforms.append(chosen)
                 origins.append(self.origins)
         return transforms, origins
+
+    def leave_transforms_out(self, task: Task | None) -> None:
+        """Transforms are for rows: to a task of whole sequences, those of a file are nothing, and others a fault."""
+        if task is None or task in OF_ROWS:
+            return
+        self.layers = [
+            replace(layer, values={name: value for name, value in layer.values.items() if name != "transform"})
+            if layer.source is not None
+            else layer
+            for layer in self.layers
+        ]
+        if transform_names(self.layers):
+            field = self.name_field("transform")
+            self.faults.append(f"{field} is for forecasts, and the task is {task}; --scale acts on all numbers")
+
+    def refuse_for_task(self, model: Chosen, task: Task) -> None:
+        """What the model itself says of its options for a task."""
+        source = {
+            name: part
+            for part in options_in(self.layers, "model", model.name)
+            for name, value in part.layer.text_read(type(model.config), part.options).items()
+            if value is not None
+        }
+        try:
+            with at_fault("--model: the plugin", "checking its options"):
+                faults = list(model.config.faults_for(task))
+        except PluginError as fails:
+            self.faults.append(str(fails))
+            self.without_plugin = self.without_plugin or fails
+            return
+        self.faults += [_fault_line({"loc": (), "msg": fault}, "model", source, []) for fault in faults]
+
+    def refuse_unread(self, section: str, config: Config | None, task: Task) -> None:
+        """What a file sets for other tasks is not read, and its origin says so; what a line sets is a fault."""
+        parts = options_in(self.layers, section, None)
+        for name, reason in unread(section, config, task) if config is not None else ():
+            layer = next(part.layer for part in reversed(parts) if part.options.get(name) is not None)
+            if layer.source is None:
+                self.faults.append(f"{layer.field(section, name)}: {reason}")
+            else:
+                self.origins[name] += f", not read: {reason}"
 
     def choose_scale(self, transforms: Sequence[Chosen]) -> tuple[Chosen | None, bool]:
         """The scaler that follows the transforms, if any, and whether one of them takes its place."""

@@ -13,6 +13,7 @@ import typer
 import tsformer
 from tsformer.cli import config, fit, plugins, predict
 from tsformer.cli.console import data_only, guarded
+from tsformer.cli.line_config import with_switches
 from tsformer.cli.options import given, normalised
 from tsformer.cli.places import require_named
 from tsformer.errors import ResourceError
@@ -34,6 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             warnings.simplefilter("ignore")  # those of libraries are no lines for a user
         with data_only():
             words = _load_plugin_files(words)
+            if _command(words) in ("fit", "config"):
+                words = with_switches(words)
             app = build(words)
         code = app(args=words or ["--help"], prog_name="tsformer", standalone_mode=False)
         sys.stdout.flush()
@@ -49,12 +52,16 @@ def build(words: Sequence[str]) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_root)
-    command = next((word for word in words if not word.startswith("-")), None)
+    command = _command(words)
     app.command("fit")(fit.command(words if command == "fit" else None))
     app.command("predict")(predict.predict)
     app.add_typer(plugins.app, name="plugins")
     app.add_typer(config.group(words if command == "config" else None), name="config")
     return app
+
+
+def _command(words: Sequence[str]) -> str | None:
+    return next((word for word in words if not word.startswith("-")), None)
 
 
 def _show_version(wanted: bool) -> None:

@@ -9,7 +9,17 @@ from typing import Annotated, Any
 import typer
 
 from tsformer.cli.console import data_only, guarded, print_json
-from tsformer.cli.line_config import Data, File, Model, PluginFiles, Scale, Transforms, read_layers, with_plugin_options
+from tsformer.cli.line_config import (
+    Data,
+    File,
+    Model,
+    PluginFiles,
+    Scale,
+    TaskName,
+    Transforms,
+    read_layers,
+    with_plugin_options,
+)
 from tsformer.config import trace
 
 WIDEST = 40  # of what stands before a comment; longer lines push theirs to the right
@@ -32,6 +42,7 @@ def show(
     data: Data = None,
     transform: Transforms = None,
     scale: Scale = None,
+    task: TaskName = None,
     config: File = None,
     plugin: PluginFiles = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
@@ -42,7 +53,9 @@ def show(
     Takes the options of fit. What it prints is a configuration file: tsformer config show ... > run.toml
     """
     with guarded(as_json=json):
-        layers = read_layers(config=config, model=model, data=data, transform=transform, scale=scale, options=options)
+        layers = read_layers(
+            config=config, model=model, data=data, transform=transform, scale=scale, task=task, options=options
+        )
         with data_only():
             resolved = trace(layers, needs_data=False)
         values = resolved.settings.to_json()
@@ -55,6 +68,10 @@ def show(
 def _toml(values: Mapping[str, Any], origins: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """The lines of a TOML file, each with its comment; what has no value is a comment altogether."""
     for section, content in values.items():
+        if isinstance(content, str):
+            yield (f"{section} = {_toml_value(content)}", origins[section])
+            yield ("", "")
+            continue
         many = isinstance(content, list)
         for table, origin in zip(content, origins[section], strict=True) if many else [(content, origins[section])]:
             yield (f"[[{section}]]" if many else f"[{section}]", "")

@@ -19,8 +19,7 @@ from tsformer.errors import ResourceError, TsformerError, UsageError, in_one_lin
 from tsformer.folder import same_folder
 
 if TYPE_CHECKING:
-    from tsformer.evaluation.metrics import Metrics
-    from tsformer.fitting import Result
+    from tsformer.results import Result
     from tsformer.training.loop import Progress
 
 
@@ -203,44 +202,11 @@ def progress_bar(*, quiet: bool) -> Iterator[Callable[[Progress], None]]:
         yield update
 
 
-def print_score(result: Result) -> None:
-    """The table of test errors beside the naive forecasts, and a plain warning when they are not beaten."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    problem, settings = result.fitted.problem, result.fitted.settings
-    table = Table(
-        title=f"test part: {result.test.overall['windows']} windows of {problem.horizon} steps", title_style=""
-    )
-    table.add_column("")
-    for name in ("MAE", "RMSE", f"MASE (season {problem.season})", "sMAPE %"):
-        table.add_column(name, justify="right")
-    scores = {settings.model.name: result.test, **result.baselines}
-    targets = list(result.test.by_target)
-    for target in targets[:MOST_TARGETS] if len(targets) > 1 else ():
-        for name, score in scores.items():
-            table.add_row(Text(f"{target}: {name}"), *_cells(score.by_target[target]))
-        table.add_section()
-    for name, score in scores.items():
-        table.add_row(Text(f"all {len(targets)}: {name}" if len(targets) > 1 else name), *_cells(score.overall))
-    with contextlib.suppress(OSError):
-        Console(stderr=True).print(table)
-
-
-MOST_TARGETS = 8  # that have rows of their own
-
-
 def targets_named(targets: Sequence[str]) -> str:
     """How many targets there are, and the names of the first: "2 targets (a, b)"."""
     from tsformer.data.cells import listed
 
     return f"{len(targets)} target{'s' if len(targets) > 1 else ''} ({listed(targets)})"
-
-
-def _cells(metrics: Metrics) -> list[str]:
-    values = [metrics[key] for key in ("mae", "rmse", "mase", "smape")]
-    return ["-" if value is None else f"{value:.4g}" for value in values]
 
 
 def cautions(result: Result) -> list[str]:

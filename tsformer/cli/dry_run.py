@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tsformer.cli.console import data_only, print_json, say, targets_named
 from tsformer.settings import Settings
@@ -19,7 +19,7 @@ def rehearse(settings: Settings, *, out: Path | None, plot: Path | None, as_json
         ResourceError: its memory would not suffice.
     """
     with data_only():
-        from tsformer import preparation
+        from tsformer import sources
         from tsformer.dry_run import dry_run
         from tsformer.report import plots
         from tsformer.run import Writer
@@ -28,10 +28,10 @@ def rehearse(settings: Settings, *, out: Path | None, plot: Path | None, as_json
             plots.require(plot)
         if out is not None:
             Writer(out).check()
-        panel = preparation.load_data(settings.data)
-        for note in panel.notes:
+        data = sources.load_data(settings.data)
+        for note in data.notes:
             say(f"note: {note}", quiet=quiet)
-        made = dry_run(settings, panel)
+        made = dry_run(settings, data)
         for note in made.notes:
             say(f"note: {note}", quiet=quiet)
     if as_json:
@@ -45,16 +45,14 @@ def _lines(made: DryRun) -> list[str]:
     from tsformer.machine import in_units
 
     document, memory = made.to_json(), made.memory
+    kind = "windows" if "windows" in document else "examples"
     table = {
         "model": document["model"],
-        "data": f"{document['data']}: {document['rows']:,} rows, {document['series']:,} series, "
-        f"{targets_named(document['targets'])}, {document['covariates']} covariates",
-        "frequency": document["frequency"] or "unknown",
-        "window": f"lookback {document['lookback']}, horizon {document['horizon']}, season {document['season']}, "
-        f"stride {document['stride']}",
-        "windows": ", ".join(f"{count:,} {name}" for name, count in document["windows"].items()),
+        "task": document["task"],
+        **(_rows(document) if kind == "windows" else _sequences(document)),
+        kind: ", ".join(f"{count:,} {name}" for name, count in document[kind].items()),
         "parameters": f"{made.parameters:,}",
-        "steps": f"{made.steps:,} at most, of {made.batch_size} windows"
+        "steps": f"{made.steps:,} at most, of {made.batch_size} {kind}"
         if made.steps
         else "none: fitted without gradients",
         "device": document["device"],
@@ -63,7 +61,7 @@ def _lines(made: DryRun) -> list[str]:
     }
     parts = {
         "Python and libraries": made.process,
-        "data and windows": memory.data,
+        f"data and {kind}": memory.data,
         "weights": memory.weights,
         "gradients": memory.gradients,
         "optimiser": memory.optimiser,
@@ -73,3 +71,21 @@ def _lines(made: DryRun) -> list[str]:
     }
     lines = [f"{name:<12}{text}" for name, text in table.items()]
     return lines + [f"  {name:<22}{in_units(count):>10}" for name, count in parts.items()]
+
+
+def _rows(document: dict[str, Any]) -> dict[str, str]:
+    return {
+        "data": f"{document['data']}: {document['rows']:,} rows, {document['series']:,} series, "
+        f"{targets_named(document['targets'])}, {document['covariates']} covariates",
+        "frequency": document["frequency"] or "unknown",
+        "window": f"lookback {document['lookback']}, horizon {document['horizon']}, season {document['season']}, "
+        f"stride {document['stride']}",
+    }
+
+
+def _sequences(document: dict[str, Any]) -> dict[str, str]:
+    sizes = [f"{document[name]:,} {word}" for name, word in _SIZES.items() if document[name]]
+    return {"data": f"{document['data']}: {', '.join(sizes)}", "lookback": f"{document['lookback']}"}
+
+
+_SIZES = {"channels": "channels", "vocabulary": "tokens in the vocabulary", "classes": "classes"}

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from tsformer.config_layer import NAMED, SECTIONS, Layer, section_with, separate
+from tsformer.config_layer import NAMED, SECTIONS, TASK, Layer, section_with, separate
 from tsformer.errors import UsageError, did_you_mean
 
 PREFIX = "TSFORMER_OPT__"
@@ -17,7 +17,8 @@ def read_environment(environment: Mapping[str, str]) -> Layer:
     """The layer that the variables of a process give, in any case.
 
     `TSFORMER_OPT__SECTION__FIELD` is an option; `TSFORMER_OPT__MODEL` and `TSFORMER_OPT__MODEL__NAME` name the plugin,
-    `TSFORMER_OPT__TRANSFORM` several, between commas; `TSFORMER_OPT__TRANSFORM__LOG__FIELD` is an option of one.
+    `TSFORMER_OPT__TRANSFORM` several, between commas; `TSFORMER_OPT__TRANSFORM__LOG__FIELD` is an option of one;
+    `TSFORMER_OPT__TASK` is the task.
     Variables that are not understood are faults of the layer; other programs' variables are left alone.
     """
     values: dict[str, Any] = {}
@@ -69,12 +70,14 @@ def _address(variable: str) -> tuple[str, str]:
     if not variable.upper().startswith(PREFIX):
         raise UsageError(f"{variable}: unknown variable; options are given as {PREFIX}MODEL__D_MODEL")
     section, separator, field = variable[len(PREFIX) :].lower().partition("__")
+    if section == TASK and not separator:
+        return TASK, "name"
     if section not in SECTIONS:
         home = None if separator else section_with(section)
         if home:
             raise UsageError(f"{variable} names no section; did you mean '{PREFIX}{home.upper()}__{section.upper()}'?")
         # compared without the prefix, which would make all of them look alike
-        alike = [PREFIX + name.upper() for name in difflib.get_close_matches(section, SECTIONS, n=1)]
+        alike = [PREFIX + name.upper() for name in difflib.get_close_matches(section, (*SECTIONS, TASK), n=1)]
         raise UsageError(f"{variable}: unknown section{did_you_mean(alike[0], alike) if alike else ''}")
     if section == "transform" and separator:
         name, _, field = field.rpartition("__")

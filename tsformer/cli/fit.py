@@ -15,21 +15,32 @@ from tsformer.cli.console import (
     graceful_stop,
     guarded,
     print_json,
-    print_score,
     progress_bar,
     say,
     targets_named,
 )
 from tsformer.cli.dry_run import rehearse
-from tsformer.cli.line_config import Data, File, Model, PluginFiles, Scale, Transforms, read_layers, with_plugin_options
+from tsformer.cli.line_config import (
+    Data,
+    File,
+    Model,
+    PluginFiles,
+    Scale,
+    TaskName,
+    Transforms,
+    read_layers,
+    with_plugin_options,
+)
 from tsformer.cli.places import place, require_writable
 from tsformer.config import resolve
-from tsformer.errors import TsformerError, in_words
+from tsformer.errors import TsformerError, UsageError, in_words
+from tsformer.plugin import Task
 from tsformer.settings import Settings
 
 if TYPE_CHECKING:
     from tsformer.data.panel import Panel
-    from tsformer.fitting import Fitted
+    from tsformer.data.sequences import Sequences
+    from tsformer.fitted import Fitted
 
 
 def command(words: Sequence[str] | None) -> Callable[..., None]:
@@ -42,13 +53,14 @@ def fit(
     data: Data = None,
     transform: Transforms = None,
     scale: Scale = None,
+    task: TaskName = None,
     config: File = None,
     plugin: PluginFiles = None,
     out: Annotated[
         str | None, typer.Option(metavar="DIR", help="The run folder. (default: a new folder in runs/)")
     ] = None,
     plot: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Also write the picture of the last test forecast here.")
+        str | None, typer.Option(metavar="FILE", help="Also write the picture of the test part here.")
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Check everything, print windows, parameters and memory, and stop.")
@@ -57,12 +69,14 @@ def fit(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only warnings and errors on stderr.")] = False,
     **options: Any,
 ) -> None:
-    """Train a model on data, score it on the held-out part beside naive forecasts, and keep it in a run folder.
+    """Train a model on data, score it on the held-out part beside naive answers, and keep it in a run folder.
 
     Name a model and a data source to see their options: tsformer fit --model tcn_transformer --data csv --help
     """
     with guarded(as_json=json):
-        layers = read_layers(config=config, model=model, data=data, transform=transform, scale=scale, options=options)
+        layers = read_layers(
+            config=config, model=model, data=data, transform=transform, scale=scale, task=task, options=options
+        )
         with data_only():
             settings = resolve(layers)
         folder, picture = place("--out", out), place("--plot", plot)
@@ -71,6 +85,8 @@ def fit(
         else:
             require_writable("the folder runs", Path("runs"), folder=True)
         if picture is not None:
+            if settings.task not in (Task.FORECAST, Task.CLASSIFY):
+                raise UsageError(f"--plot: there is no picture of a fit whose task is {settings.task}; leave it out")
             require_writable(f"--plot {picture}", picture)
         if dry_run:
             rehearse(settings, out=folder, plot=picture, as_json=json, quiet=quiet)
@@ -81,26 +97,26 @@ def fit(
 def _run(settings: Settings, *, out: Path | None, plot: Path | None, as_json: bool, quiet: bool) -> None:
     with data_only():
         # torch only from here on: what is wrong with the options is said at once
-        from tsformer import fitting, preparation
-        from tsformer.report import plots
+        from tsformer import fitting, sources
+        from tsformer.report import plots, results
         from tsformer.run import Writer, new_folder
 
         if plot is not None:
             plots.require(plot)
-        panel = preparation.load_data(settings.data)
-        for note in panel.notes:
+        data = sources.load_data(settings.data)
+        for note in data.notes:
             say(f"note: {note}", quiet=quiet)
         folder = out or new_folder(settings)
         writer = Writer(folder.absolute())  # it is written to while a plugin may have changed the folder
 
-        def start(fitted: fitting.Fitted) -> None:
+        def start(fitted: Fitted) -> None:
             writer.start(fitted)
-            say(_outline(fitted, panel), quiet=quiet)
+            say(_outline(fitted, data), quiet=quiet)
 
         with graceful_stop() as stop, progress_bar(quiet=quiet) as on_step:
             result = fitting.fit(
                 settings,
-                panel,
+                data,
                 on_note=lambda line: say(f"note: {line}", quiet=quiet),
                 on_start=start,
                 on_step=on_step,
@@ -111,14 +127,15 @@ def _run(settings: Settings, *, out: Path | None, plot: Path | None, as_json: bo
                 sys.exit(stop.exit_code)  # nothing was learned: the run stays incomplete
             writer.finish(result.fitted, result.summary())
         if not quiet:
-            print_score(result)
+            results.print_result(result)
         for line in cautions(result):
             say(line)
-        for picture in ([folder / "forecast.png"] if plots.available() else []) + ([plot] if plot else []):
+        for file, write in results.files_of(result, folder, plot).items():
             try:
-                plots.plot_test(result, picture)
-            except Exception as error:  # a finished fit does not fail for its picture
-                say(f"warning: no picture {picture}: {error if isinstance(error, TsformerError) else in_words(error)}")
+                write(file)
+            except Exception as error:  # a finished fit does not fail for its pictures
+                kind = "table" if file.suffix == ".csv" else "picture"
+                say(f"warning: no {kind} {file}: {error if isinstance(error, TsformerError) else in_words(error)}")
         if result.history.stopped == "early":
             say(f"stopped early at step {result.history.steps}; best at {result.history.best_step}", quiet=quiet)
         say(f"{result.seconds:.1f} s; the run is in", quiet=quiet)
@@ -132,14 +149,21 @@ def _run(settings: Settings, *, out: Path | None, plot: Path | None, as_json: bo
         sys.exit(stop.exit_code)
 
 
-def _outline(fitted: Fitted, panel: Panel) -> str:
+def _outline(fitted: Fitted, data: Panel | Sequences) -> str:
     """What is about to be fitted, in one line."""
+    from tsformer.data.panel import Panel
     from tsformer.parameters import parameters_of
 
-    window = fitted.settings.window
-    rows = f"{len(panel.values)} rows" + (f" in {len(panel.ids)} series" if panel.schema.id else "")
-    return (
-        f"{fitted.settings.model.name}: {rows}, {targets_named(fitted.schema.targets)}, "
-        f"lookback {window.lookback}, horizon {window.horizon}, season {window.season}, "
-        f"{parameters_of(fitted.module):,} parameters"
-    )
+    window, problem = fitted.settings.window, fitted.problem
+    if isinstance(data, Panel):
+        rows = f"{len(data.values)} rows" + (f" in {len(data.ids)} series" if data.schema.id else "")
+        about = (
+            f"{rows}, {targets_named(data.schema.targets)}, "
+            f"lookback {window.lookback}, horizon {window.horizon}, season {window.season}"
+        )
+    else:
+        channels = [f"{problem.channels} channel{'s' if problem.channels > 1 else ''}"] if problem.channels else []
+        words = [f"{problem.vocabulary:,} tokens in the vocabulary"] if problem.vocabulary else []
+        classes = [f"{problem.classes} classes"] if problem.classes else []
+        about = ", ".join([f"{len(data):,} examples", *channels, *words, *classes, f"lookback {window.lookback}"])
+    return f"{fitted.settings.model.name}: {about}, {parameters_of(fitted.module):,} parameters"

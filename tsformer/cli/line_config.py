@@ -14,14 +14,16 @@ import typer
 
 from tsformer import registry
 from tsformer.cli.environment import read_environment
-from tsformer.cli.options import given, parameters, read_given, sections, with_signature
+from tsformer.cli.options import given, parameters, read_given, sections, with_signature, with_values
 from tsformer.config import trace
-from tsformer.config_layer import NONE, SCALE, Layer, name_in, read_file, scaler_name, transform_names
+from tsformer.config_layer import GENERAL, NONE, SCALE, TASK, Layer, name_in, read_file, scaler_name, transform_names
 from tsformer.config_merge import plugin_named
 from tsformer.errors import PluginError
+from tsformer.plugin import Task
 from tsformer.registry import Kind
-from tsformer.settings import TrainConfig, WindowConfig
 
+FLAGS = ("config", "model", "data", "scale", "task")  # that take one word
+PANELS = {"train": "Training"}  # headings in --help, where they are not the section's name
 PLUGIN_HELP = "A Python file with a plugin; its name is the file's stem. May be given several times, anywhere."
 
 Model = Annotated[
@@ -56,6 +58,14 @@ File = Annotated[
     str | None,
     typer.Option(metavar="FILE", help="TOML or JSON file, or an earlier run; the environment and flags win over it."),
 ]
+TaskName = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TASK",
+        help=f"What is asked: {', '.join(Task)}. (default: the first that model and data can do)",
+        autocompletion=lambda: list(Task),
+    ),
+]
 PluginFiles = Annotated[list[str] | None, typer.Option(metavar="FILE", help=PLUGIN_HELP)]
 
 
@@ -72,6 +82,20 @@ def with_plugin_options(
     Raises:
         PluginError: one of them is unknown or broken; with everything else that is wrong with the line.
     """
+    added, all_there = _added(words)
+    if words is not None and not all_there:
+        # before the line is parsed: to the parser, the options of that plugin would be the fault
+        trace(read_layers(**_flags(words), options=read_given(words, added)), needs_data=needs_data)
+    return with_signature(function, added)
+
+
+def with_switches(words: Sequence[str]) -> list[str]:
+    """A line whose options that are true or false all have a value; see `with_values`."""
+    return with_values(words, _added(words)[0])
+
+
+def _added(words: Sequence[str] | None) -> tuple[list[inspect.Parameter], bool]:
+    """The options that a line may have beside its command's own, and whether all plugins that it names are there."""
     layers = _named(words) if words is not None else []
     added: list[inspect.Parameter] = []
     all_there = True
@@ -83,11 +107,16 @@ def with_plugin_options(
             continue
         section = f"transform.{name}" if kind is Kind.TRANSFORM else by
         added += parameters(section, config, f"{kind.capitalize()} {name}", key)
-    added += parameters("window", WindowConfig, "Window") + parameters("train", TrainConfig, "Training")
-    if words is not None and not all_there:
-        # before the line is parsed: to the parser, the options of that plugin would be the fault
-        trace(read_layers(**_flags(words), options=read_given(words, added)), needs_data=needs_data)
-    return with_signature(function, added)
+    return added + general_parameters(), all_there
+
+
+def general_parameters() -> list[inspect.Parameter]:
+    """The options that do not depend on plugins."""
+    return [
+        parameter
+        for section, config in GENERAL.items()
+        for parameter in parameters(section, config, PANELS.get(section, section.capitalize()))
+    ]
 
 
 def read_layers(
@@ -97,6 +126,7 @@ def read_layers(
     data: str | None,
     transform: list[str] | None,
     scale: str | None,
+    task: str | None = None,
     options: dict[str, Any],
 ) -> list[Layer]:
     """The layers of one call: the file, the environment, the flags.
@@ -105,7 +135,7 @@ def read_layers(
         UsageError: the file cannot be read.
     """
     below = _below_flags(config)
-    flags: dict[str, Any] = {"model": {"name": model}, "data": {"name": data}, "scale": {"name": scale}}
+    flags: dict[str, Any] = {"model": {"name": model}, "data": {"name": data}, "scale": {"name": scale}, TASK: task}
     if transform:
         flags["transform"] = transform
     chain = _chain([*below, Layer(flags)])
@@ -124,7 +154,7 @@ def _named(words: Sequence[str]) -> list[Layer]:
 
 def _flags(words: Sequence[str]) -> dict[str, Any]:
     """Those of `read_layers` on a line that is not yet parsed."""
-    last = {name: next(iter(given(words, f"--{name}")[-1:]), None) for name in ("config", "model", "data", "scale")}
+    last = {name: next(iter(given(words, f"--{name}")[-1:]), None) for name in FLAGS}
     return {**last, "transform": given(words, "--transform")}
 
 

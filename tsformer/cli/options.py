@@ -15,6 +15,7 @@ from tsformer.errors import PluginError
 from tsformer.plugin import Config, option_flag, option_type
 
 SEPARATOR = "__"  # in parameter names, where the command line has a dot
+BOOLEAN = "BOOLEAN"
 
 
 def normalised(arguments: Sequence[str]) -> list[str]:
@@ -24,7 +25,19 @@ def normalised(arguments: Sequence[str]) -> list[str]:
         if argument == "--":
             return [*result, *arguments[position:]]
         name, equals, value = argument.partition("=")
-        result.append(name.replace("_", "-") + equals + value if name.startswith("--") else argument)
+        result.append((name.replace("_", "-") if name.startswith("--") else name) + equals + value)
+    return result
+
+
+def with_values(arguments: Sequence[str], added: Sequence[inspect.Parameter]) -> list[str]:
+    """Write `--freeze` as `--freeze=true`: an option that is true or false may go without its value."""
+    switches = {name for parameter in added if _metavar(parameter) == BOOLEAN for name in _names(parameter)}
+    result: list[str] = []
+    for position, argument in enumerate(arguments):
+        if argument == "--":
+            return [*result, *arguments[position:]]
+        alone = "".join(arguments[position + 1 : position + 2])[:1] in ("", "-")
+        result.append(f"{argument}=true" if argument in switches and alone else argument)
     return result
 
 
@@ -148,6 +161,11 @@ def _names(parameter: inspect.Parameter) -> tuple[str, ...]:
     """The long name of such a parameter and its short flag."""
     names: tuple[str, ...] = parameter.annotation.__metadata__[1]
     return names
+
+
+def _metavar(parameter: inspect.Parameter) -> str:
+    metavar: str = parameter.annotation.__metadata__[0].metavar
+    return metavar
 
 
 def _owner(parameter: inspect.Parameter) -> str:

@@ -16,12 +16,12 @@ import typer
 from tsformer import registry
 from tsformer.cli.console import data_only, guarded, print_json, say
 from tsformer.cli.fit import fit
-from tsformer.cli.line_config import PLUGIN_HELP
+from tsformer.cli.line_config import PLUGIN_HELP, general_parameters
 from tsformer.cli.options import describe, parameters, with_signature
 from tsformer.errors import PluginError, did_you_mean
-from tsformer.plugin import option_flag
+from tsformer.pairing import partners
+from tsformer.plugin import TransformPlugin, option_flag
 from tsformer.registry import Entry, Kind
-from tsformer.settings import TrainConfig, WindowConfig
 
 if TYPE_CHECKING:
     from tsformer.plugin import Plugin
@@ -160,8 +160,15 @@ def _describe(entry: Entry) -> dict[str, Any]:
         "origin": entry.origin,
         "about": about,
         "tasks": _tasks(plugin),
+        "goes_with": _goes_with(entry.kind, plugin),
         "options": describe(plugin.config),
     }
+
+
+def _goes_with(kind: Kind, plugin: Plugin) -> dict[str, list[str]]:
+    """For a model the sources of data that there are for each of its tasks, and the other way round."""
+    other = {Kind.MODEL: Kind.DATA, Kind.DATA: Kind.MODEL}.get(kind)
+    return partners(other, plugin.tasks) if other and not isinstance(plugin, TransformPlugin) else {}
 
 
 def _told(entry: Entry, plugin: Plugin, quiet: bool) -> Iterator[Outcome]:
@@ -196,7 +203,7 @@ def _flags(entry: Entry, plugin: Plugin) -> Iterator[Outcome]:
     if not any(option_flag(field) for field in plugin.config.model_fields.values()):
         return
     about = "The short flags are no others of fit, nor of a built-in plugin of another kind."
-    general = [*parameters("window", WindowConfig, "Window"), *parameters("train", TrainConfig, "Training")]
+    general = general_parameters()
     others = [other for kind in Kind if kind is not entry.kind for other in registry.entries(kind).values()]
     try:
         for other in (None, *(other for other in others if other.origin == "built-in")):
@@ -220,8 +227,8 @@ def _short(check: str) -> str:
 def _print(item: dict[str, Any]) -> None:
     print(f"{item['kind']} {item['name']} ({item['origin']})")
     print(item["about"])
-    if item["tasks"]:
-        print(f"tasks: {', '.join(item['tasks'])}")
+    for task, others in item["goes_with"].items():
+        print(f"{task}: with {', '.join(others) or 'none that is here'}")
     prefix = f"transform.{item['name']}" if item["kind"] == "transform" else item["kind"]
     for option in item["options"]:
         flag = f", {option['flag']}" if option["flag"] else ""

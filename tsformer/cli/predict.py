@@ -1,46 +1,67 @@
-"""`tsformer predict`: a run and new rows make a forecast table."""
+"""`tsformer predict`: a run and new rows make a forecast table, or texts and series their labels and answers."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tsformer.cli.console import data_only, guarded, print_json, say
 from tsformer.cli.line_config import PluginFiles
 from tsformer.cli.places import place, require_named, require_writable
+from tsformer.errors import UsageError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tsformer.data.panel import Panel
+    from tsformer.data.sequences import Sequences
+    from tsformer.fitted import Fitted
+    from tsformer.plugin import Task
 
 
 def predict(
     run: Annotated[str, typer.Argument(metavar="[RUN]", help="A run folder; the newest one if left out.")] = "latest",
     input: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="New rows, - for stdin. (default: the data that the run was fitted on)"),
+        typer.Option(
+            metavar="FILE", help="New rows or texts, - for stdin. (default: the data that the run was fitted on)"
+        ),
     ] = None,
-    output: Annotated[str, typer.Option(metavar="FILE", help="The forecast table, - for stdout.")] = "-",
+    output: Annotated[str, typer.Option(metavar="FILE", help="The table of forecasts or answers, - for stdout.")] = "-",
     plot: Annotated[str | None, typer.Option(metavar="FILE", help="A picture of history and forecast.")] = None,
     horizon: Annotated[
         int | None, typer.Option(metavar="INTEGER", help="Steps to predict. (default: as fitted)")
+    ] = None,
+    beam: Annotated[
+        int | None,
+        typer.Option(metavar="INTEGER", min=1, help="Answers to a text followed at a time. (default: 1)"),
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 or mps.")] = "auto",
     plugin: PluginFiles = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only warnings and errors on stderr.")] = False,
 ) -> None:
-    """Forecast what follows the last row of the input, in its own units and with the dates that come next."""
+    """Forecast what follows the last row of the input, in its own units and with the dates that come next.
+
+    A classifier says the label of each text or series and how probable it is; a model of sequences answers each.
+    """
     with guarded(as_json=json):
         for flag, path in (("--input", input), ("--output", output), ("RUN", run)):
             require_named(flag, path)
         picture = place("--plot", plot)
         if output != "-":
             require_writable(f"--output '{output}'", Path(os.path.expanduser(output)))
-        from tsformer import preparation
         from tsformer import run as runs
+        from tsformer import sources
         from tsformer.building import device_of
         from tsformer.data.frames import write_table
-        from tsformer.forecast import forecast
+        from tsformer.data.panel import Panel
+        from tsformer.plugin import Task
         from tsformer.report import plots
 
         if picture is not None:
@@ -53,35 +74,86 @@ def predict(
                 say(f"note: the fit of {folder} was {summary['status']}", quiet=quiet)
             for note in runs.other_plugins(folder, fitted):
                 say(f"note: {note}", quiet=quiet)
+            forecasts = fitted.problem.task is Task.FORECAST
+            _refuse(fitted.problem.task, plot=plot, horizon=horizon, beam=beam)
             fitted.module.to(device_of(device))
-            panel = preparation.read_rows(fitted.settings, input, fitted.schema)
-            for note in panel.notes:
+            data = sources.read_rows(fitted.settings, input, fitted.schema)
+            for note in data.notes:
                 say(f"note: {note}", quiet=quiet)
-            made = forecast(fitted, panel, horizon)
+            made = _forecast(fitted, data, horizon, picture) if isinstance(data, Panel) else _answer(fitted, data, beam)
             for note in made.notes:
                 say(f"note: {note}", quiet=quiet)
-        table = made.to_frame()
         if json:
-            rows = [{name: _plain(cell) for name, cell in row.items()} for row in table.to_dict("records")]
             if output != "-":
-                write_table(table, output)
+                write_table(made.table, output)
             print_json(
                 {
                     "schema": 1,
                     "task": fitted.problem.task.value,
                     "run": str(folder),
-                    "horizon": made.values.shape[1],
+                    **made.about,
                     "output": None if output == "-" else output,
-                    "forecast": rows,
+                    ("forecast" if forecasts else "answers"): made.rows(),
                 }
             )
         else:
-            write_table(table, output)
+            write_table(made.table, output)
         if picture is not None:
-            plots.plot_forecast(panel, made, picture, fitted.settings.model.name)
             say(f"picture: {picture}", quiet=quiet)
         if output != "-":
-            say(f"{len(table)} rows of {folder} in {output}", quiet=quiet)
+            say(f"{len(made.table)} rows of {folder} in {output}", quiet=quiet)
+
+
+@dataclass(frozen=True)
+class _Made:
+    """What was predicted, ready to be written."""
+
+    table: pd.DataFrame
+    notes: tuple[str, ...]
+    about: dict[str, Any]
+    probabilities: Sequence[Mapping[str, float]] | None = None
+
+    def rows(self) -> list[dict[str, Any]]:
+        """As JSON has them; with the probabilities of all classes where there are any."""
+        rows = [{str(name): _plain(cell) for name, cell in row.items()} for row in self.table.to_dict("records")]
+        if self.probabilities is None:
+            return rows
+        from tsformer.prediction import free_name
+
+        name = free_name(self.table, "probabilities")
+        return [row | {name: dict(each)} for row, each in zip(rows, self.probabilities, strict=True)]
+
+
+def _forecast(fitted: Fitted, data: Panel, horizon: int | None, picture: Path | None) -> _Made:
+    from tsformer.forecast import forecast
+    from tsformer.report import plots
+
+    made = forecast(fitted, data, horizon)
+    if picture is not None:
+        plots.plot_forecast(data, made, picture, fitted.settings.model.name)
+    return _Made(made.to_frame(), made.notes, {"horizon": made.values.shape[1]})
+
+
+def _answer(fitted: Fitted, data: Sequences, beam: int | None) -> _Made:
+    from tsformer.prediction import answer
+
+    made, names = answer(fitted, data, beam=beam or 1), fitted.words.classes
+    if made.probabilities is None:
+        return _Made(made.table, made.notes, {"beam": beam or 1})
+    each = [dict(zip(names, row, strict=True)) for row in made.probabilities.tolist()]
+    return _Made(made.table, made.notes, {"classes": list(names)}, each)
+
+
+def _refuse(task: Task, *, plot: str | None, horizon: int | None, beam: int | None) -> None:
+    """Raises UsageError for a task that predicts nothing, and for options that have no meaning for it."""
+    from tsformer.prediction import require_answers
+
+    require_answers(task)
+    given = {"--plot": plot, "--horizon": horizon} if task != "forecast" else {}
+    given |= {"--beam": beam} if task != "sequence" else {}
+    unread = [flag for flag, value in given.items() if value is not None]
+    if unread:
+        raise UsageError(f"{' and '.join(unread)} has no meaning for a run whose task is {task}; leave it out")
 
 
 def _plain(cell: Any) -> Any:
