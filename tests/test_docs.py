@@ -5,14 +5,18 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from itertools import groupby
 from pathlib import Path
 
 import pytest
 
-from tsformer import Forecaster, registry
+from tsformer import Classifier, Forecaster, registry
 from tsformer.config import resolve
 from tsformer.config_layer import Layer, read_file
+from tsformer.pairing import partners
+from tsformer.plugin import Task, option_flag
 from tsformer.registry import Kind, entries
+from tsformer.settings import TokensConfig, TransferConfig
 from tsformer.testing import MODEL_CHECKS
 
 ROOT = Path(__file__).parent.parent
@@ -22,8 +26,14 @@ def blocks(file, language):
     return re.findall(rf"^```{language}\n(.*?)^```", (ROOT / file).read_text(), re.MULTILINE | re.DOTALL)
 
 
-def shell_lines(file):
-    return [line for block in blocks(file, "sh") for line in block.splitlines() if line.startswith("tsformer ")]
+def shell_lines(file, section=None):
+    """The lines of all blocks, or those below one heading."""
+    text = (ROOT / file).read_text()
+    if section is not None:
+        text = text.partition(f"\n## {section}\n")[2].partition("\n## ")[0]
+        assert text, f"{file} has no section {section}"
+    found = re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    return [line for block in found for line in block.splitlines() if line.startswith("tsformer ")]
 
 
 @pytest.fixture
@@ -48,23 +58,51 @@ def run_together(lines):
     )
     done = subprocess.run([sys.executable, "-c", code, *lines], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+SEQUENCES = "Texts, labels and sequences"
 
 
 def test_readme_lines(like_a_clone):
-    lines = shell_lines("README.md")
+    lines = [line for line in shell_lines("README.md") if line not in shell_lines("README.md", SEQUENCES)]
     assert len(lines) >= 7
-    printed = [run(line) for line in lines]
+    printed = "".join(
+        "".join(map(run, group)) if redirected else run_together(group)
+        for redirected, group in groupby(lines, lambda line: ">" in line)
+    )
     table = Path("forecast.csv").read_text().splitlines()
     assert table[0] == "month,passengers"
     assert [row.split(",")[0] for row in table[1:]] == [f"1961-{m:02}-01" for m in range(1, 13)]
     assert Path("forecast.png").stat().st_size > 10_000
-    prices = next(text for text in printed if text.startswith("date,price")).splitlines()
-    assert len(prices) == 11
-    assert prices[1].startswith("2019-08-27,")
+    prices = re.findall(r"^(\d{4}-\d\d-\d\d),\d", printed.partition("date,price\n")[2], re.MULTILINE)
+    assert len(prices) == 10
+    assert prices[0] == "2019-08-27"
+
+
+def test_the_lines_about_texts_and_labels(like_a_clone):
+    lines = shell_lines("README.md", SEQUENCES) + shell_lines("docs/texts_and_classes.md")
+    assert len(lines) == 7
+    run_together(lines)
+    answers = Path("labels.csv").read_text().splitlines()
+    assert answers[0] == "review,sentiment,probability"
+    assert len(answers) == 241
+    files = {file.name for run in Path("runs").iterdir() for file in run.iterdir()}
+    assert files >= {"vocabulary.json", "confusion.csv", "confusion.png", "report.csv"}
+
+
+def test_readme_python_for_labels(like_a_clone):
+    code, _ = blocks("README.md", "python")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    accuracy, probabilities = done.stdout.splitlines()
+    assert 0.6 < float(accuracy) <= 1
+    assert probabilities.count(" ") >= 1
+    assert Path("review_run/vocabulary.json").is_file()
 
 
 def test_readme_python(like_a_clone):
-    (code,) = blocks("README.md", "python")
+    _, code = blocks("README.md", "python")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "seasonal_naive" in done.stdout
@@ -83,10 +121,45 @@ def test_the_references_python(in_tmp):
     assert Path("sales_run/manifest.json").is_file()
 
 
-def test_the_reference_names_every_argument_of_forecaster():
-    text = (ROOT / "docs/reference.md").read_text()
-    table = text[text.index("| argument of `Forecaster`") :].partition("\n\n")[0]
-    assert set(Forecaster().get_params()) <= set(re.findall(r"`(\w+)`", table))
+@pytest.mark.parametrize(
+    ("file", "estimator"), [("docs/reference.md", Forecaster), ("docs/texts_and_classes.md", Classifier)]
+)
+def test_every_argument_of_an_estimator_is_documented(file, estimator):
+    text = (ROOT / file).read_text()
+    table = text[text.index(f"| argument of `{estimator.__name__}`") :].partition("\n\n")[0]
+    assert set(estimator().get_params()) <= set(re.findall(r"`(\w+)`", table))
+
+
+def test_every_option_of_tokens_and_transfer_is_documented():
+    text = (ROOT / "docs/texts_and_classes.md").read_text()
+    flags = [
+        f"--{section}.{name}".replace("_", "-")
+        for section, config in (("tokens", TokensConfig), ("transfer", TransferConfig))
+        for name, field in config.model_fields.items()
+        if option_flag(field) is None
+    ]
+    new = ["--train.label-smoothing", "--train.class-weights", "--train.hidden-share", "--train.hidden-span"]
+    new += ["--train.bucketing", "--init-from", "--freeze", "--beam"]
+    new += [f"--model.{name}" for name in ("pooling", "chunk", "chunk-stride", "upper-layers", "tie-embeddings")]
+    assert [flag for flag in flags + new if flag not in text] == []
+
+
+def test_the_table_of_tasks_names_every_plugin_of_a_task():
+    text = (ROOT / "docs/texts_and_classes.md").read_text()
+    for task in (Task.CLASSIFY, Task.SEQUENCE):
+        (row,) = re.findall(rf"^\| `{task}` \|.*$", text, re.MULTILINE)
+        names = {name for kind in (Kind.MODEL, Kind.DATA) for name in partners(kind, {task})[task.value]}
+        assert names == set(re.findall(r"`(\w+)`", row)) - {task.value}
+
+
+def test_links_between_the_documents_lead_somewhere():
+    for file in ("README.md", "CONTRIBUTING.md", "docs/reference.md", "docs/texts_and_classes.md"):
+        folder = (ROOT / file).parent
+        for target, anchor in re.findall(r"\]\(([\w./]*)(?:#([\w-]+))?\)", (ROOT / file).read_text()):
+            assert (folder / target).exists(), f"{file}: {target}"
+            if anchor:
+                headings = re.findall(r"^#+ (.*)$", (folder / target).read_text(), re.MULTILINE)
+                assert anchor in {re.sub(r"[^\w -]", "", h).lower().replace(" ", "-") for h in headings}, anchor
 
 
 def test_readme_names_every_plugin():
@@ -98,7 +171,8 @@ def test_readme_names_every_plugin():
 
 def test_contributings_plugins(in_tmp):
     model, tests, *others = blocks("CONTRIBUTING.md", "python")
-    plugins = dict(zip(("my_model", "my_data", "my_transform"), (model, *others), strict=True))
+    names = ("my_model", "my_classifier", "my_data", "my_texts", "my_transform")
+    plugins = dict(zip(names, (model, *others), strict=True))
     for name, text in plugins.items():
         assert len(text.splitlines()) < 40
         Path(f"{name}.py").write_text(text)

@@ -44,13 +44,15 @@ def resident(field):
 
 
 def measure(path):
-    from tsformer import fitting, preparation
+    from tsformer import preparation, results
     from tsformer import run as runs
     from tsformer.building import build_module
     from tsformer.config import resolve
     from tsformer.config_layer import Layer
     from tsformer.data.frames import panel_from_frame, read_table
+    from tsformer.fitted import Fitted
     from tsformer.forecast import forecast
+    from tsformer.run_files import TRANSFORMS
 
     panel_from_frame(pd.DataFrame({"ds": ["2020-01-01", "2020-01-02", "2020-01-03"], "y": [1.0, 2.0, 3.0]}))
     before, peaks = resident("VmRSS"), []
@@ -74,9 +76,9 @@ def measure(path):
     load_and_windows = max(peaks)
     problem = prepared.problem
     module = build_module(settings.model, problem).eval()
-    fitted = fitting.Fitted(settings, problem, panel.schema, prepared.chain, module)
-    test = stage("forecast of the test", fitting.backcast, fitted, prepared, "cpu")
-    stage("score", fitting._score, prepared, test)
+    fitted = Fitted(settings, problem, panel.schema, prepared.chain, module)
+    test = stage("forecast of the test", results.backcast, fitted, prepared, "cpu")
+    stage("score", results._errors, prepared, test)
     made = stage("forecast", forecast, fitted, panel)
     stage("forecast as a table", made.to_frame)
     with tempfile.TemporaryDirectory() as folder:
@@ -88,7 +90,7 @@ def measure(path):
 
         stage("save the run", save)
         stage("load the run", runs.load, writer.folder)
-        states = (writer.folder / runs.TRANSFORMS).stat().st_size
+        states = (writer.folder / TRANSFORMS).stat().st_size
     parts = {"training": prepared.train, "validation": prepared.validation, "test": prepared.test}
     arrays = {
         "values of the panel": panel.values.nbytes,
@@ -99,7 +101,7 @@ def measure(path):
     print(", ".join(f"{len(windows):,} {name}" for name, windows in parts.items()), "windows")
     print(", ".join(f"{name} {size / MIB:.1f}" for name, size in arrays.items()), "MiB")
     print(f"all arrays {sum(arrays.values()) / MIB:.1f} MiB; peak of load + windows {load_and_windows:.0f} MiB")
-    print(f"{runs.TRANSFORMS} {states / MIB:.1f} MiB")
+    print(f"{TRANSFORMS} {states / MIB:.1f} MiB")
 
 
 def main():
