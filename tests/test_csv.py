@@ -36,6 +36,7 @@ def test_all_options_reach_the_table(file):
         "frequency": "D",
         "zone": None,
         "time_format": "%d/%m/%Y",
+        "text": None,
     }
 
 

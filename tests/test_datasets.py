@@ -1,9 +1,11 @@
 """The shipped data sets: what they hold, and that they load by name."""
 
 import importlib.resources
+from collections import Counter
 
 import numpy as np
 import pytest
+from tsformer_plugins.data import series
 from tsformer_plugins.data.csv import CsvConfig, plugin
 
 FOLDER = importlib.resources.files("tsformer_datasets")
@@ -39,10 +41,25 @@ def test_a_data_set_is_what_it_is_said_to_be(name, tmp_path, monkeypatch):
     assert panel.notes == notes
 
 
+def test_labelled_series_are_what_they_are_said_to_be(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = series.plugin.load(series.plugin.example)
+    assert (len(found), found.schema.channels, found.series.values.shape) == (90, ("value",), (5808, 1))
+    assert Counter(found.labels) == {"cylinder": 30, "bell": 30, "funnel": 30}
+    assert (found.series.lengths.min(), found.series.lengths.max()) == (56, 72)
+    highest = {name: [] for name in ("bell", "funnel")}  # where the ramp ends: late in a bell, early in a funnel
+    for index, label in enumerate(found.labels):
+        if label in highest:
+            highest[label].append(found.series[index][:, 0].argmax())
+    assert np.mean(highest["bell"]) > np.mean(highest["funnel"]) + 15
+
+
 def test_all_files_are_described_and_tested():
     readme = (FOLDER / "README.md").read_text(encoding="utf-8")
-    files = [file.name for file in FOLDER.iterdir() if file.name.endswith(".csv")]
-    assert sorted(files) == sorted(f"{name}.csv" for name in EXPECTED)
+    files = [file.name for file in FOLDER.iterdir() if file.name.endswith((".csv", ".tsv"))]
+    assert sorted(files) == sorted([*(f"{name}.csv" for name in EXPECTED), "cylinder_bell_funnel.csv", "reviews.tsv"])
+    assert "| `cylinder_bell_funnel.csv` | 5,808 |" in readme
+    assert "| `reviews.tsv` | 240 |" in readme
     for name, (frequency, rows, *_) in EXPECTED.items():
         line = next(line for line in readme.splitlines() if line.startswith(f"| `{name}.csv` |"))
         assert f"| {rows:,} |" in line

@@ -17,7 +17,6 @@ from tsformer.errors import PluginError, ResourceError
 from tsformer.fitting import fit
 from tsformer.machine import in_units
 from tsformer.memory import Memory
-from tsformer.nn.outputs import output_of
 
 
 class Options(Config):
@@ -74,7 +73,7 @@ def test_what_autograd_keeps_by_hand(chosen):
     settings, panel = chosen(train={"batch_size": 32})
     prepared = preparation.prepare(settings, panel)
     module = build_module(settings.model, prepared.problem)
-    found = memory.activations(settings, prepared, module, output_of(prepared.problem))
+    found = memory.activations(settings, prepared.parts, module)
     # the input of each linear map, 10 and 8 numbers; the tanh keeps the second one. The loss keeps some more of 5.
     least = memory.STEP_OVERHEAD * 32 * 4 * (10 + 8) + memory.LIVE_TENSORS * 16 * 4 * 10
     assert least <= found <= least + memory.STEP_OVERHEAD * 32 * 4 * 5 * 6
@@ -86,7 +85,7 @@ def test_weights_and_weight_shaped_views_are_not_activations(chosen):
     for settings, panel in (small, large):
         prepared = preparation.prepare(settings, panel)
         module = build_module(settings.model, prepared.problem)
-        found.append(memory.activations(settings, prepared, module, output_of(prepared.problem)))
+        found.append(memory.activations(settings, prepared.parts, module))
     extra = memory.STEP_OVERHEAD * 2 * 4 * (8000 - 8)
     evaluation = memory.LIVE_TENSORS * 16 * 4 * 8000
     assert extra + evaluation <= found[1] <= found[0] + extra + evaluation

@@ -24,6 +24,10 @@ from tsformer.data.panel import Panel, Schema
         ({"schema": Schema((), past_covariates=("y",))}, "no target"),
         ({"schema": Schema(("y",), past_covariates=("y",)), "values": np.zeros((4, 2))}, "the column 'y' twice"),
         ({"schema": Schema(("y",), time="y")}, "the column 'y' twice"),
+        ({"schema": Schema(("y",), text="y"), "texts": ("",) * 4}, "the column 'y' twice"),
+        ({"schema": Schema(("y",), text="said"), "texts": ("",) * 3}, "3 texts for 4 rows"),
+        ({"schema": Schema(("y",), text="said")}, "a name of texts that it has not"),
+        ({"texts": ("",) * 4}, "texts of no name"),
     ],
 )
 def test_panels_that_do_not_fit_together(changed, expected):
@@ -38,3 +42,18 @@ def test_panels_that_do_not_fit_together(changed, expected):
     with pytest.raises(ValueError, match=expected) as error:
         Panel(**{**parts, **changed})
     message(error)
+
+
+def test_texts_are_text():
+    parts = (np.zeros((2, 1)), np.array([0, 2]), pd.Index([0, 1]), ("a",), Schema(("y",), text="said"))
+    assert Panel(*parts, texts=("", "good")).texts == ("", "good")
+    with pytest.raises(TypeError, match="text only"):
+        Panel(*parts, texts=("", float("nan")))
+
+
+def test_the_schema_of_an_earlier_run_has_no_texts():
+    document = Schema(("y",), time="day", frequency="D", text="said").to_json()
+    assert Schema.from_json(document).text == "said"
+    assert Schema.from_json({name: value for name, value in document.items() if name != "text"}).text is None
+    with pytest.raises(ValueError, match="does not hold names"):
+        Schema.from_json({**document, "text": 3})

@@ -3,10 +3,13 @@
 import numpy as np
 import pytest
 
-from tsformer import Config, DataPlugin, preparation, register
+from tsformer import Config, DataPlugin, register, sources
 from tsformer.config import resolve
 from tsformer.config_layer import Layer
-from tsformer.errors import DataError
+from tsformer.data.sequences import Sequences, SequenceSchema
+from tsformer.errors import DataError, PluginError
+from tsformer.fitting import make_ready
+from tsformer.plugin import Task
 from tsformer.preparation import complete, origin_rows, prepare
 
 
@@ -105,7 +108,7 @@ def test_windows_chosen_for_the_user(make_panel, rows, frequency, given, lookbac
 
 
 def test_the_data_plugin_recommends_and_the_user_decides():
-    panel = preparation.read("sine")
+    panel = sources.read("sine")
     chosen = complete(settings(), panel).window
     assert (chosen.lookback, chosen.horizon, chosen.season) == (60, 30, 1)
     chosen = complete(settings(lookback=7, horizon=8, season=9), panel).window
@@ -142,7 +145,6 @@ BAD_TRANSFORMS = {
 @pytest.mark.parametrize("name", BAD_TRANSFORMS)
 def test_a_transform_that_breaks_its_promise_is_refused(name, make_panel, tmp_path, own_registry):
     from tsformer import registry
-    from tsformer.errors import PluginError
 
     forward, inverse = BAD_TRANSFORMS[name]
     state = "rows" if name == "state" else "{}"
@@ -180,4 +182,20 @@ def test_a_file_that_a_plugin_does_not_find_is_named(own_registry):
 
     register("own", DataPlugin(config=NoOptions, load=load, example=NoOptions()))
     with pytest.raises(DataError, match=r"no file .nowhere\.csv"):
-        preparation.read("own")
+        sources.read("own")
+
+
+@pytest.mark.parametrize(
+    ("task", "wanted"), [("forecast", "Panel"), ("classify", "Sequences"), ("sequence", "Sequences")]
+)
+def test_data_of_the_wrong_kind_are_the_plugins_fault(own_registry, make_panel, task, wanted):
+    texts = Sequences(SequenceSchema(text="text"), ("1", "2"), texts=("one", "two"))
+    panel = make_panel([np.arange(100.0)])
+    given = texts if wanted == "Panel" else panel
+    register("own", DataPlugin(config=NoOptions, load=lambda _: given, example=NoOptions(), tasks=set(Task)))
+    chosen = resolve([Layer({"model": {"name": "transformer"}, "data": {"name": "own"}, "task": task})])
+    with pytest.raises(PluginError, match=f"data 'own'.*: to {task} takes {wanted}, not {type(given).__name__}"):
+        make_ready(chosen, sources.load_data(chosen.data))
+    schema = panel.schema if wanted == "Panel" else texts.schema
+    with pytest.raises(PluginError, match=f"data 'own'.* read {type(given).__name__}, .* fitted on {wanted}"):
+        sources.read_rows(chosen, None, schema)

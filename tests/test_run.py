@@ -10,19 +10,20 @@ import pytest
 import safetensors.torch
 import torch
 
-from tsformer import __version__, fitting, load, preparation, weights
+from tsformer import __version__, fitting, load, sources, weights
 from tsformer import run as runs
 from tsformer.config import resolve
 from tsformer.config_layer import Layer
 from tsformer.errors import PluginError, ResourceError, RunError, UsageError
 from tsformer.forecast import forecast
+from tsformer.run_files import NEEDED, fingerprint
 
 SMALL = {"model": {"name": "tcn_transformer", "d_model": "16", "d_ff": "32"}, "train": {"max_steps": 5}}
 
 
 def fit_small(folder, **values):
     settings = resolve([Layer({**SMALL, "data": {"name": "sine", "points": "400", "noise": "0.1"}, **values})])
-    panel = preparation.load_data(settings.data)
+    panel = sources.load_data(settings.data)
     writer = runs.Writer(folder)
     result = fitting.fit(settings, panel, on_start=writer.start, on_evaluation=writer.log)
     writer.finish(result.fitted, result.summary())
@@ -88,7 +89,7 @@ def test_it_loads_in_a_fresh_process(made):
     )
 
 
-@pytest.mark.parametrize("name", runs.NEEDED)
+@pytest.mark.parametrize("name", NEEDED)
 def test_one_flipped_bit_is_refused(folder, name):
     content = bytearray((folder / name).read_bytes())
     content[len(content) // 2] ^= 1
@@ -97,7 +98,7 @@ def test_one_flipped_bit_is_refused(folder, name):
         runs.load(folder)
 
 
-@pytest.mark.parametrize("name", runs.NEEDED)
+@pytest.mark.parametrize("name", NEEDED)
 def test_a_missing_file_is_refused(folder, name):
     (folder / name).unlink()
     with pytest.raises(RunError, match=f"{name}' is missing"):
@@ -129,7 +130,7 @@ def rewrite(folder, change):
     change(config, manifest)
     content = json.dumps(config).encode()
     (folder / "config.json").write_bytes(content)
-    manifest["files"]["config.json"] = runs._fingerprint(content)
+    manifest["files"]["config.json"] = fingerprint(content)
     (folder / "manifest.json").write_text(json.dumps(manifest))
 
 
@@ -137,6 +138,24 @@ def test_a_newer_format_is_refused(folder):
     rewrite(folder, lambda config, manifest: manifest.update(min_reader=99, written_by="tsformer 9.9"))
     with pytest.raises(RunError, match=r"needs a newer tsformer \(it was written by 'tsformer 9.9'"):
         runs.load(folder)
+
+
+def test_the_format_before_this_one_is_read(made, folder):
+    def written_then(config, manifest):
+        for new in ("task", "tokens", "transfer"):
+            del config["settings"][new]
+        for new in ("pooling", "chunk", "chunk_stride", "upper_layers", "tie_embeddings"):
+            del config["settings"]["model"][new]
+        for new in ("bucketing", "label_smoothing", "class_weights", "hidden_share", "hidden_span"):
+            del config["settings"]["train"][new]
+        del config["problem"]["text_length"], config["schema"]["text"]
+        config["settings"]["model"]["revin"] = True
+        manifest.update(format=2, min_reader=2)
+
+    rewrite(folder, written_then)
+    fitted, _ = runs.load(folder)
+    assert np.array_equal(forecast(fitted, made[2]).values, forecast(made[1].fitted, made[2]).values)
+    assert fitted.problem == made[1].fitted.problem
 
 
 def test_an_older_format_is_refused_and_its_options_go_on(tsformer, in_tmp):
@@ -148,7 +167,7 @@ def test_an_older_format_is_refused_and_its_options_go_on(tsformer, in_tmp):
 
     def change(config, manifest):
         config["format"] = manifest["format"] = manifest["min_reader"] = 1
-        manifest["files"]["model.safetensors"] = runs._fingerprint(renamed)
+        manifest["files"]["model.safetensors"] = fingerprint(renamed)
 
     rewrite(old, change)
     code, _, err = tsformer("predict", "old run")
@@ -257,7 +276,7 @@ def test_values_of_the_wrong_kind_are_refused(folder, part, name, value):
 def test_states_of_the_wrong_kind_are_refused(folder, state):
     content = json.dumps({"": state}).encode()
     (folder / "transforms.json").write_bytes(content)
-    rewrite(folder, lambda config, manifest: manifest["files"].update({"transforms.json": runs._fingerprint(content)}))
+    rewrite(folder, lambda config, manifest: manifest["files"].update({"transforms.json": fingerprint(content)}))
     if state == [{}]:  # as many states as transforms, though not what they need: found when it is used
         runs.load(folder)
     else:

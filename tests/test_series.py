@@ -12,7 +12,7 @@ from tsformer.data.frames import (
 )
 from tsformer.data.panel import Schema
 from tsformer.errors import DataError
-from tsformer.preparation import read
+from tsformer.sources import read
 
 
 def long(series, name="shop"):

@@ -160,7 +160,7 @@ def test_the_moving_average_is_what_is_validated_and_kept():
             lr_schedule="constant",
             on_step=lambda _, m=module: optimised.append(m.map.weight.detach().clone()),
         )
-        kept = evaluate(module, windows(60), Point(), CPU)
+        kept = evaluate(module, windows(60), Point(), CPU).loss
         assert kept == min(record["validation_loss"] for record in history.evaluations)
         assert kept == history.evaluations[-1]["validation_loss"]
     for ours, theirs in zip(optimised[:20], optimised[20:], strict=True):
@@ -176,7 +176,7 @@ def test_the_moving_average_is_what_is_validated_and_kept():
 
 def test_every_window_counts_once_whatever_the_batch_size():
     module, data = Linear(), windows(60)
-    losses = [evaluate(module, data, Point(), CPU, size) for size in (1, 7, 1000)]
+    losses = [evaluate(module, data, Point(), CPU, size).loss for size in (1, 7, 1000)]
     assert losses == pytest.approx([losses[0]] * 3)
     paths = [predict(module, data, Point(), CPU, size) for size in (1, 7, 1000)]
     assert paths[0].shape == (len(data), 3, 1)
@@ -196,7 +196,7 @@ def test_each_step_takes_its_rate_and_a_clipped_gradient(monkeypatch, schedule):
             taken.append((self.param_groups[0]["lr"], float(gradients.norm())))
             super().step()
 
-    monkeypatch.setattr(loop, "_adamw", lambda module, config: Recording(module.parameters(), lr=config.lr))
+    monkeypatch.setattr(loop, "_adamw", lambda groups, config: Recording(groups, lr=config.lr))
     run(Linear(), max_steps=40, lr=0.01, warmup=3, clip=0.05, lr_schedule=schedule)
     assert [lr for lr, _ in taken] == pytest.approx([0.01 * rate(schedule, step, 40, 3) for step in range(40)])
     assert max(norm for _, norm in taken) <= 0.05 + 1e-6
@@ -329,7 +329,7 @@ def test_masked_values_do_not_make_the_validation_loss_depend_on_the_batch_size(
         return replace(batch, future_mask=batch.future > 0.3)
 
     monkeypatch.setattr(Windows, "batch", masked)
-    losses = [evaluate(seeded_linear(), windows(60), Point(), CPU, size) for size in (1, 2, 6, 100)]
+    losses = [evaluate(seeded_linear(), windows(60), Point(), CPU, size).loss for size in (1, 2, 6, 100)]
     assert losses == pytest.approx([losses[-1]] * 4)
 
 

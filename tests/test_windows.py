@@ -1,13 +1,17 @@
 """Split and windows: no target of one part in another, every window that fits, masks where there is nothing."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tsformer.data.ragged import ragged
 from tsformer.data.split import shortest, split_by_time
-from tsformer.data.windows import Windows, cut_windows
+from tsformer.data.vocabulary import PAD
+from tsformer.data.windows import Windows, cut_windows, padded
 from tsformer.errors import DataError
 
 sizes = st.tuples(st.integers(1, 12), st.integers(1, 8))
@@ -112,3 +116,38 @@ def test_thinning_keeps_both_ends():
     assert len(thin) == 10
     assert (thin.origins[0], thin.origins[-1]) == (10, 95)
     assert windows.thin(1000) is windows
+
+
+@given(data=st.data(), length=st.integers(1, 4))
+def test_padded_texts(data, length):
+    texts = data.draw(st.lists(st.lists(st.integers(4, 9), max_size=6), min_size=1, max_size=5))
+    table = padded(ragged(texts), length)
+    assert table.dtype == torch.int32
+    assert table.tolist() == [(text + [PAD] * length)[:length] for text in texts]
+
+
+@given(lengths=st.lists(st.integers(1, 6), min_size=1, max_size=3), lookback=st.integers(1, 8), seed=st.integers(0, 99))
+def test_a_window_sees_the_texts_of_its_lookback_only(lengths, lookback, seed):
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    tokens = torch.from_numpy(np.random.default_rng(seed).integers(0, 5, (sum(lengths), 2)))
+    series, starts = np.arange(len(lengths)), torch.from_numpy(offsets[:-1])
+    ends = torch.from_numpy(offsets[1:])
+    values = torch.zeros(sum(lengths), 1)
+    windows = Windows(
+        values, starts, ends, torch.from_numpy(series), lookback, 1, 1, future=False, tokens=tokens.to(torch.int32)
+    )
+    batch = windows.batch()
+    assert batch.tokens.dtype == torch.int64
+    for number, (start, end) in enumerate(pairwise(offsets)):
+        mine = tokens[max(start, end - lookback) : end]
+        before = torch.zeros(lookback - len(mine), 2, dtype=torch.int64)
+        assert torch.equal(batch.tokens[number], torch.cat([before, mine]))
+        assert torch.equal(batch.token_mask[number], torch.cat([before, mine]) != PAD)
+    assert torch.equal(windows.batch(torch.tensor([len(lengths) - 1])).tokens[0], batch.tokens[-1])
+
+
+def test_windows_without_texts_have_no_tokens():
+    batch = cut_windows(
+        torch.zeros(9, 1), np.array([0, 9]), np.array([3]), np.array([9]), lookback=3, horizon=1, targets=1
+    ).batch()
+    assert batch.tokens is batch.token_mask is None

@@ -1,4 +1,4 @@
-"""tsformer: trained Transformer-family models from tables of numbers; everything that varies is a plugin.
+"""tsformer: trained Transformer-family models from tables of numbers or texts; everything that varies is a plugin.
 
 The names below are imported when they are first used, so that `import tsformer` is quick.
 """
@@ -7,10 +7,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tsformer.classifier import Classifier as Classifier
     from tsformer.data.panel import Panel as Panel
+    from tsformer.data.sequences import Sequences as Sequences
     from tsformer.data.windows import Batch as Batch
-    from tsformer.estimators import Forecaster as Forecaster
-    from tsformer.estimators import load as load
+    from tsformer.forecaster import Forecaster as Forecaster
+    from tsformer.loading import load as load
     from tsformer.plugin import Config as Config
     from tsformer.plugin import DataPlugin as DataPlugin
     from tsformer.plugin import Field as Field
@@ -18,24 +20,26 @@ if TYPE_CHECKING:
     from tsformer.plugin import Problem as Problem
     from tsformer.plugin import Task as Task
     from tsformer.plugin import TransformPlugin as TransformPlugin
-    from tsformer.preparation import read as read
     from tsformer.registry import register as register
+    from tsformer.sources import read as read
 
 __version__ = "0.2.0"
 
 _HOMES = {
     "Batch": "tsformer.data.windows",
+    "Classifier": "tsformer.classifier",
     "Config": "tsformer.plugin",
     "DataPlugin": "tsformer.plugin",
     "Field": "tsformer.plugin",
-    "Forecaster": "tsformer.estimators",
+    "Forecaster": "tsformer.forecaster",
     "ModelPlugin": "tsformer.plugin",
     "Panel": "tsformer.data.panel",
     "Problem": "tsformer.plugin",
+    "Sequences": "tsformer.data.sequences",
     "Task": "tsformer.plugin",
     "TransformPlugin": "tsformer.plugin",
-    "load": "tsformer.estimators",
-    "read": "tsformer.preparation",
+    "load": "tsformer.loading",
+    "read": "tsformer.sources",
     "register": "tsformer.registry",
 }
 

@@ -11,10 +11,12 @@ import torch
 from torch import nn
 
 from tsformer import weights
-from tsformer.data.windows import Batch, Windows
+from tsformer.data.examples import Examples
+from tsformer.data.windows import Batch
 from tsformer.errors import PluginError, ResourceError, UsageError
 from tsformer.parameters import first_lazy
-from tsformer.plugin import Problem, changed
+from tsformer.parts import Parts
+from tsformer.plugin import Problem, Task, changed
 from tsformer.settings import DEVICES, Chosen, TrainConfig
 
 
@@ -70,24 +72,21 @@ def check_kept(model: Chosen, problem: Problem, module: nn.Module) -> None:
         ) from None
 
 
-def try_out(model: Chosen, module: nn.Module, windows: Windows, problem: Problem) -> None:
-    """Two windows through the module, so that a model which breaks its contract is named before anything is written.
+def try_out(model: Chosen, module: nn.Module, examples: Examples, problem: Problem) -> None:
+    """Two examples through the module, so that a model which breaks its contract is named before anything is written.
 
     Raises:
         PluginError: forward fails, or its result has another shape than promised, or is not finite.
     """
-    batch = _two(windows, module)
-    wanted = (len(batch.past), problem.horizon, problem.targets, problem.outputs)
+    batch = _two(examples, module)
     module.eval()
     for truth in (0.0, 1.0):
         with model.at_fault(f"forward(batch, truth={truth})"), torch.no_grad():
             prediction = module(batch, truth=truth)
+        wanted, axes = promised(problem, batch, truth)
         shape = tuple(prediction.shape) if isinstance(prediction, torch.Tensor) else type(prediction).__name__
-        if shape != wanted:
-            raise PluginError(
-                f"{model}: forward(batch, truth={truth}) returns {shape}, "
-                f"not {wanted} [batch, horizon, targets, outputs]"
-            )
+        if not _fits(shape, wanted):
+            raise PluginError(f"{model}: forward(batch, truth={truth}) returns {shape}, not {wanted} [{axes}]")
         if not bool(torch.isfinite(prediction).all()):
             raise PluginError(f"{model}: forward(batch, truth={truth}) returns values that are not finite")
     if model.plugin.persistent:
@@ -95,18 +94,41 @@ def try_out(model: Chosen, module: nn.Module, windows: Windows, problem: Problem
             weights.load(module, weights.save(module))
 
 
-def without_effect(model: Chosen, module: nn.Module, windows: Windows, train: TrainConfig) -> tuple[str, ...]:
+def promised(problem: Problem, batch: Batch, truth: float) -> tuple[tuple[int | None, ...], str]:
+    """The shape that a forward has to return, None where any size will do, and what its axes are."""
+    if problem.task is Task.FORECAST:
+        return (len(batch.past), problem.horizon, problem.targets, problem.outputs), "batch, horizon, targets, outputs"
+    source = batch.tokens if problem.channels == 0 else batch.past
+    assert source is not None
+    if problem.task is Task.CLASSIFY:
+        return (len(source), problem.classes), "batch, classes"
+    if problem.task is Task.SEQUENCE:
+        length = None if batch.target_tokens is None or truth == 0.0 else batch.target_tokens.shape[1]
+        return (len(source), length, problem.target_vocabulary), "batch, target_length, vocabulary"
+    size = problem.targets or problem.channels or problem.vocabulary
+    return (len(source), source.shape[1], size), f"batch, time, {'channels' if problem.channels else 'vocabulary'}"
+
+
+def _fits(shape: object, wanted: tuple[int | None, ...]) -> bool:
+    return (
+        isinstance(shape, tuple)
+        and len(shape) == len(wanted)
+        and all(want in (None, size) for size, want in zip(shape, wanted, strict=True))
+    )
+
+
+def without_effect(model: Chosen, module: nn.Module, parts: Parts, train: TrainConfig) -> tuple[str, ...]:
     """A line on options of the training that this model does not read; a file may hold them for another one."""
     unread = changed(train, "truth_start", "truth_end")
-    if not unread or _feeds_back(model, module, _two(windows, module)):
+    if not unread or _feeds_back(model, module, _two(parts.train, module)):
         return ()
-    can = "decoder" in type(model.config).model_fields
-    other = "; decoder autoregressive does, with a horizon of several steps" if can else ""
+    forecasts = parts.problem.task is Task.FORECAST and "decoder" in type(model.config).model_fields
+    other = "; decoder autoregressive does, with a horizon of several steps" if forecasts else ""
     return (f"train.{' and train.'.join(unread)} without effect: model '{model.name}' feeds nothing back here{other}",)
 
 
-def _two(windows: Windows, module: nn.Module) -> Batch:
-    return windows.batch(torch.arange(min(2, len(windows)))).to(device_in_use(module))
+def _two(examples: Examples, module: nn.Module) -> Batch:
+    return examples.batch(torch.arange(min(2, len(examples)))).to(device_in_use(module))
 
 
 def _feeds_back(model: Chosen, module: nn.Module, batch: Batch) -> bool:
@@ -115,7 +137,7 @@ def _feeds_back(model: Chosen, module: nn.Module, batch: Batch) -> bool:
     def differs() -> bool:
         with model.at_fault("forward"):
             without, fed = (module(batch, truth=truth) for truth in (0.0, 1.0))
-        return not torch.equal(without, fed)
+        return without.shape != fed.shape or not torch.equal(without, fed)
 
     with torch.no_grad():
         if differs():

@@ -9,11 +9,13 @@ import torch
 
 from tsformer import machine, memory
 from tsformer.data.panel import Panel
+from tsformer.data.sequences import Sequences
 from tsformer.data.split import Split
 from tsformer.fitting import make_ready, torch_seeded
 from tsformer.memory import Memory
 from tsformer.parameters import by_gradients, parameters_of
 from tsformer.preparation import Prepared
+from tsformer.sequence_preparation import PreparedSequences
 from tsformer.settings import Settings
 
 
@@ -25,7 +27,7 @@ class DryRun:
         settings: with a complete window.
         parameters: numbers that the model learns.
         steps: optimiser steps at most; 0 for a model that is fitted without gradients.
-        batch_size: windows in one step.
+        batch_size: examples in one step.
         device: where it would run.
         memory: bytes by purpose.
         process: bytes that Python and its libraries hold, besides the data.
@@ -34,7 +36,7 @@ class DryRun:
     """
 
     settings: Settings
-    prepared: Prepared
+    prepared: Prepared | PreparedSequences
     parameters: int
     steps: int
     batch_size: int
@@ -46,24 +48,19 @@ class DryRun:
 
     def require_memory(self) -> None:
         """Raises ResourceError when the device has less than the fit needs."""
-        memory.refuse(self.memory, self.parameters, self.settings, self.prepared.problem, self.device)
+        memory.refuse(self.memory, self.parameters, self.settings, self.prepared.parts.problem, self.device)
 
     def to_json(self) -> dict[str, Any]:
         """The object that `fit --dry-run --json` prints."""
-        settings, panel, prepared = self.settings, self.prepared.panel, self.prepared
-        parts = {"train": prepared.train, "validation": prepared.validation, "test": prepared.test}
+        settings, parts = self.settings, self.prepared.parts
+        counts = {"train": len(parts.train), "validation": len(parts.validation), "test": len(parts.test)}
         return {
             "schema": 1,
-            "task": prepared.problem.task.value,
+            "task": parts.problem.task.value,
             "model": settings.model.name,
             "data": settings.data.name if settings.data else None,
-            "rows": len(panel.values),
-            "series": len(panel.ids),
-            "targets": list(panel.schema.targets),
-            "covariates": len(panel.schema.columns) - len(panel.schema.targets),
-            "frequency": panel.schema.frequency,
-            **settings.window.model_dump(),
-            "windows": {name: len(windows) for name, windows in parts.items()},
+            **self._data(),
+            "windows" if isinstance(self.prepared, Prepared) else "examples": counts,
             "parameters": self.parameters,
             "steps": self.steps,
             "batch_size": self.batch_size,
@@ -76,8 +73,23 @@ class DryRun:
             },
         }
 
+    def _data(self) -> dict[str, Any]:
+        if isinstance(self.prepared, PreparedSequences):
+            problem = self.prepared.problem
+            sizes = ("channels", "vocabulary", "classes", "lookback")
+            return {name: getattr(problem, name) for name in sizes}
+        panel = self.prepared.panel
+        return {
+            "rows": len(panel.values),
+            "series": len(panel.ids),
+            "targets": list(panel.schema.targets),
+            "covariates": len(panel.schema.columns) - len(panel.schema.targets),
+            "frequency": panel.schema.frequency,
+            **self.settings.window.model_dump(),
+        }
 
-def dry_run(settings: Settings, panel: Panel, split: Split | None = None) -> DryRun:
+
+def dry_run(settings: Settings, data: Panel | Sequences, split: Split | None = None) -> DryRun:
     """Prepare a fit, build its model, try it on a few windows, and say what it would take.
 
     The caller's random state is left as it was.
@@ -89,19 +101,19 @@ def dry_run(settings: Settings, panel: Panel, split: Split | None = None) -> Dry
         DataError, PluginError, UsageError: what a fit would say before its first step.
         ResourceError: the device is not there, or its memory cannot hold the model.
     """
-    process = max(0, machine.resident() - memory.held_by(panel)) + memory.LIBRARIES
-    ready = make_ready(settings, panel, split)
+    process = max(0, machine.resident() - memory.held_by(data)) + memory.LIBRARIES
+    ready = make_ready(settings, data, split)
     settings, module, prepared = ready.fitted.settings, ready.fitted.module, ready.prepared
-    train, windows = settings.train, len(prepared.train)
+    train, examples = settings.train, len(prepared.parts.train)
     trained = by_gradients(settings.model.plugin, module)
     with torch_seeded(ready.draws):
-        kept = memory.activations(settings, prepared, module, ready.output) if trained else 0
+        kept = memory.activations(settings, prepared.parts, module) if trained else 0
     return DryRun(
         settings=settings,
         prepared=prepared,
         parameters=parameters_of(module),
-        steps=train.steps_for(windows) if trained else 0,
-        batch_size=train.batch_for(windows),
+        steps=train.steps_for(examples) if trained else 0,
+        batch_size=train.batch_for(examples),
         device=ready.device,
         memory=memory.estimate(settings, prepared, module, kept),
         process=process,

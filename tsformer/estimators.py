@@ -1,147 +1,44 @@
-"""The Python API, in scikit-learn's manners."""
+"""What the estimators of the Python API share: from arguments to settings, fitting, the run folder."""
 
 from __future__ import annotations
 
 import os
 import warnings
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from tsformer import fitting, preparation
+from tsformer import fitting
 from tsformer import run as runs
 from tsformer.config import resolve
 from tsformer.config_layer import SCALE, Layer
-from tsformer.data.frames import panel_from_frame, panel_with_schema
 from tsformer.data.panel import Panel
+from tsformer.data.sequences import Sequences
 from tsformer.errors import UsageError
-from tsformer.forecast import forecast
+from tsformer.fitted import Fitted
 from tsformer.settings import Settings
 from tsformer.training.loop import History
 
 
-class Forecaster(BaseEstimator):  # type: ignore[misc]
-    """Fits a model plugin on a table and forecasts what comes next, in the table's own units.
-
-    Args:
-        model: name of a model plugin.
-        horizon, lookback, season: steps; None is chosen from the data's frequency.
-        model_options: options of the model, `{"d_model": 128}`.
-        train_options: options of the training loop, `{"max_steps": 1000, "lr": 3e-4}`.
-        transforms: names of transforms of the targets, or `{"name": ..., option: value}`.
-        scale: the scaler that follows, or "none"; with options, `{"name": ..., option: value}`.
-        id_column: tells series apart in a long table; a table without this column is one series.
-        time_column: the times; a table without this column has them in its index or in the one column of dates.
-        targets: names of the columns to predict; None is "y" if there is one, else every numeric column.
-        seed: same seed, same machine: same forecast.
-        device: "auto", "cpu", "cuda", ...
+class Estimator(BaseEstimator):  # type: ignore[misc]
+    """An estimator that keeps its arguments as they are until `fit`.
 
     Attributes:
-        fitted_: everything that a forecast needs.
-        metrics_: errors on the test part and those of naive forecasts, as `fit --json` prints them.
+        fitted_: everything that a prediction needs.
+        metrics_: the score and that of naive answers, as `fit --json` prints them.
         history_: how the training went; None after `tsformer.load`.
     """
 
-    def __init__(
-        self,
-        model: str = "tcn_transformer",
-        *,
-        horizon: int | None = None,
-        lookback: int | None = None,
-        season: int | None = None,
-        model_options: Mapping[str, Any] | None = None,
-        train_options: Mapping[str, Any] | None = None,
-        transforms: Sequence[str | Mapping[str, Any]] = (),
-        scale: str | Mapping[str, Any] = "standard",
-        id_column: str = "unique_id",
-        time_column: str = "ds",
-        targets: Sequence[str] | None = None,
-        seed: int = 0,
-        device: str = "auto",
-    ) -> None:
-        self.model = model
-        self.horizon = horizon
-        self.lookback = lookback
-        self.season = season
-        self.model_options = model_options
-        self.train_options = train_options
-        self.transforms = transforms
-        self.scale = scale
-        self.id_column = id_column
-        self.time_column = time_column
-        self.targets = targets
-        self.seed = seed
-        self.device = device
-
-    def fit(self, data: pd.DataFrame | Panel, y: None = None) -> Self:
-        """Fit on a table, or on what `tsformer.read` returned.
-
-        The rows are split by time, 70/10/20: the last fifth is the test part of `evaluate`, the tenth before it
-        decides when training stops.
-
-        Args:
-            data: long (id, time and target columns) or wide (each numeric column a target).
-            y: ignored.
-
-        Raises:
-            DataError, UsageError, PluginError, DivergedError: what is wrong, in one line.
-
-        Warns:
-            UserWarning: a naive forecast is as good, MASE is undefined, or an option has no effect.
-        """
-        settings = self._settings()
-        panel = data if isinstance(data, Panel) else self._panel(data)
-        notes: list[str] = []
-        result = fitting.fit(settings, panel, on_note=notes.append)
-        self._set(result.fitted, result.summary())
-        self.history_: History | None = result.history
-        self._rows: Panel | None = panel
-        self._ids = _ids(data, panel)
-        for line in (*notes, *result.cautions()):
-            warnings.warn(line, stacklevel=2)
-        if result.history.error is not None:
-            raise result.history.error  # with the best weights so far in place
-        return self
-
-    def predict(self, data: pd.DataFrame | Panel | None = None, horizon: int | None = None) -> pd.DataFrame:
-        """What follows the last row of each series, whichever other series are in the table.
-
-        Args:
-            data: new rows, of series that were in `fit` or of others, which are scaled by their own rows (a warning
-                names them); the rows of `fit` when None.
-            horizon: steps; the fitted horizon when None.
-
-        Returns:
-            The id column if there is one, the time column, and each target under its own name.
-
-        Raises:
-            DataError, UsageError, DivergedError: what is wrong, in one line.
-        """
-        self._check_fitted()
-        if data is not None and not isinstance(data, pd.DataFrame | Panel):
-            raise UsageError(f"predict takes a DataFrame or what tsformer.read returns, not {type(data).__name__}")
-        fitted = self.fitted_
-        if isinstance(data, pd.DataFrame):
-            panel = panel_with_schema(data, fitted.schema)
-        else:
-            panel = data or self._rows or preparation.read_rows(fitted.settings, None, fitted.schema)
-        made = forecast(fitted, panel, horizon)
-        for note in made.notes:
-            warnings.warn(note, stacklevel=2)
-        table, ids = made.to_frame(), self._ids if data is None else _ids(data, panel)
-        if ids is not None:
-            table[panel.schema.id] = ids[table[panel.schema.id]].array
-        return table
-
-    def evaluate(self) -> pd.DataFrame:
-        """Errors on the test part: a row for the model and for each naive forecast."""
-        self._check_fitted()
-        rows = {self.fitted_.settings.model.name: self.metrics_["test"], **self.metrics_["baselines"]}
-        return pd.DataFrame.from_dict(rows, orient="index")
+    model: str
+    model_options: Mapping[str, Any] | None
+    train_options: Mapping[str, Any] | None
+    scale: str | Mapping[str, Any]
+    seed: int
+    device: str
 
     def save(self, path: str | Path) -> Path:
         """Write a run folder, the same that `tsformer fit` leaves; `tsformer predict` takes it."""
@@ -152,108 +49,79 @@ class Forecaster(BaseEstimator):  # type: ignore[misc]
         writer.start(self.fitted_)
         for record in self.history_.evaluations if self.history_ else ():
             writer.log(record)
-        writer.finish(self.fitted_, self._summary)
+        writer.finish(self.fitted_, {**self._summary, "python": self._own()})
         return writer.folder
+
+    @classmethod
+    @abstractmethod
+    def from_run(cls, fitted: Fitted, summary: Mapping[str, Any]) -> Self:
+        """What `tsformer.run.load` gives, as an estimator."""
+
+    def _own(self) -> dict[str, Any]:
+        """What a run says of this estimator alone, in JSON."""
+        return {}
 
     def _settings(self) -> Settings:
         try:
             values = self._values()
         except (TypeError, ValueError) as error:
-            raise UsageError(f"an argument of Forecaster is of the wrong type: {error}") from None
+            raise UsageError(f"an argument of {type(self).__name__} is of the wrong type: {error}") from None
         return resolve([Layer(values)], needs_data=False)
 
     def _values(self) -> dict[str, Any]:
+        """The arguments as a layer of configuration."""
         model, train = dict(self.model_options or {}), dict(self.train_options or {})
         for options, name in ((model, "name"), (train, "seed"), (train, "device")):
             if name in options:
                 own = "model" if name == "name" else name
-                raise UsageError(f"'{name}' is no option here: give it as Forecaster({own}=...)")
-        transforms = [self.transforms] if isinstance(self.transforms, str | Mapping) else list(self.transforms)
+                raise UsageError(f"'{name}' is no option here: give it as {type(self).__name__}({own}=...)")
         return {
             "model": {**model, "name": self.model},
-            "transform": [{"name": item} if isinstance(item, str) else dict(item) for item in transforms],
             # the default is not said: beside a scaler among the transforms, a scaler that somebody named is a fault
             "scale": {"name": None if self.scale == SCALE else self.scale}
             if isinstance(self.scale, str)
             else dict(self.scale),
-            "window": {"lookback": self.lookback, "horizon": self.horizon, "season": self.season},
             "train": {**train, "seed": self.seed, "device": self.device},
         }
 
-    def _panel(self, data: pd.DataFrame) -> Panel:
-        if not isinstance(data, pd.DataFrame):
-            raise UsageError(f"fit takes a pandas DataFrame or what tsformer.read returns, not {type(data).__name__}")
-        targets = self.targets if self.targets is not None else (("y",) if "y" in data.columns else None)
-        targets = (targets,) if isinstance(targets, str) else targets  # columns of any name are called by their text
-        if targets is not None and not isinstance(targets, Sequence):
-            raise UsageError(f"targets are names of columns, not {targets!r}")
-        return panel_from_frame(
-            data,
-            id=self._present(data, self.id_column, "unique_id"),
-            time=self._present(data, self.time_column, "ds"),
-            targets=targets and tuple(str(name) for name in targets),
-        )
+    def _fit(self, settings: Settings, data: Panel | Sequences) -> list[str]:
+        """Fit, and return what the user should hear of, one line each."""
+        notes: list[str] = []
+        result = fitting.fit(settings, data, on_note=notes.append)
+        self._set(result.fitted, result.summary())
+        self.history_: History | None = result.history
+        return [*notes, *result.cautions()]
 
-    @staticmethod
-    def _present(data: pd.DataFrame, name: str, usual: str) -> str | None:
-        """The usual name may be absent; one that the user chose must be there (and reading says so if not)."""
-        return str(name) if name in data.columns or name != usual else None
+    def _tell(self, lines: Sequence[str]) -> None:
+        """Warn the caller of `fit`; raise what ended the training, with the best weights so far in place."""
+        for line in lines:
+            warnings.warn(line, stacklevel=3)
+        if self.history_ is not None and self.history_.error is not None:
+            raise self.history_.error
 
-    def _set(self, fitted: fitting.Fitted, summary: Mapping[str, Any]) -> None:
+    def _set(self, fitted: Fitted, summary: Mapping[str, Any]) -> None:
         self.fitted_ = fitted
         self.metrics_ = dict(summary["metrics"])
+        self.history_ = None
         self._summary = dict(summary)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "fitted_"):
-            raise NotFittedError("this Forecaster is not fitted yet; call fit first")
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
 
 
-def load(path: str | Path = "latest") -> Forecaster:
-    """The Forecaster of a run folder; "latest" is the newest run in `runs/`.
-
-    Raises:
-        RunError: missing, incomplete or damaged.
-        PluginError: it was made with a plugin that is not here; `register` it first.
-
-    Warns:
-        UserWarning: a plugin of the same name comes from elsewhere than the one that it was made with.
-    """
-    folder = runs.find(str(path))
-    fitted, summary = runs.load(folder)
-    for note in runs.other_plugins(folder, fitted):
-        warnings.warn(note, stacklevel=2)
-    settings, schema = fitted.settings, fitted.schema
-    forecaster = Forecaster(
-        settings.model.name,
-        horizon=settings.window.horizon,
-        lookback=settings.window.lookback,
-        season=settings.window.season,
-        model_options=settings.model.config.model_dump(),
-        train_options=settings.train.model_dump(exclude={"seed", "device"}),
-        transforms=[_short(chosen.to_json()) for chosen in settings.transforms],
-        scale=_short(settings.to_json().get("scale", {"name": SCALE})),
-        id_column=schema.id or "unique_id",
-        time_column=schema.time or "ds",
-        targets=schema.targets,
-        seed=settings.train.seed,
-        device=settings.train.device,
-    )
-    forecaster._set(fitted, summary)
-    forecaster.history_ = None
-    forecaster._rows = forecaster._ids = None
-    return forecaster
+def shared_arguments(settings: Settings) -> dict[str, Any]:
+    """The arguments that every estimator has, from the settings of a run."""
+    return {
+        "model": settings.model.name,
+        "model_options": settings.model.config.model_dump(),
+        "train_options": settings.train.model_dump(exclude={"seed", "device"}),
+        "scale": short(settings.to_json().get("scale", {"name": SCALE})),
+        "seed": settings.train.seed,
+        "device": settings.train.device,
+    }
 
 
-def _ids(data: pd.DataFrame | Panel, panel: Panel) -> pd.Series | None:
-    """The ids of a table in their own type, by their text; None when there are none."""
-    if not isinstance(data, pd.DataFrame) or panel.schema.id is None:
-        return None
-    ids = data.set_axis([str(name) for name in data.columns], axis=1)[panel.schema.id].drop_duplicates()
-    ids = ids.set_axis([str(name) for name in ids])
-    return ids[~ids.index.duplicated()]
-
-
-def _short(chosen: Mapping[str, Any]) -> Any:
+def short(chosen: Mapping[str, Any]) -> Any:
     """A name alone where there are no options."""
     return chosen["name"] if len(chosen) == 1 else dict(chosen)

@@ -10,7 +10,7 @@ from numbers import Integral
 import numpy as np
 import pandas as pd
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from tsformer.building import device_in_use, rebuilt
 from tsformer.data.cells import listed
@@ -22,8 +22,9 @@ from tsformer.data.split import too_short
 from tsformer.data.wall import as_numbers, usual_clocks
 from tsformer.data.windows import Windows
 from tsformer.errors import DataError, DivergedError, UsageError, did_you_mean
-from tsformer.fitting import Fitted
+from tsformer.fitted import Fitted
 from tsformer.nn.outputs import output_of
+from tsformer.preparation import tokens_at_steps
 from tsformer.settings import MOST_STEPS
 from tsformer.training.loop import predict
 
@@ -90,6 +91,7 @@ def forecast(fitted: Fitted, panel: Panel, horizon: int | None = None) -> Foreca
         steps,
         problem.targets,
         future=False,
+        tokens=_tokens(fitted, panel),
     )
     with fitted.settings.model.at_fault("prediction"):
         path = predict(module, windows, output_of(problem), device_in_use(module))
@@ -103,6 +105,13 @@ def forecast(fitted: Fitted, panel: Panel, horizon: int | None = None) -> Foreca
     return Forecast(values, times, panel.ids, panel.schema, _notes(fitted, panel))
 
 
+def _tokens(fitted: Fitted, panel: Panel) -> Tensor | None:
+    """The text of each row in tokens, where the model was fitted with texts."""
+    if fitted.words.tokenizer is None:
+        return None
+    return tokens_at_steps(panel, fitted.words.tokenizer, fitted.chain.lost, fitted.problem.text_length)
+
+
 def in_columns_of(panel: Panel, schema: Schema) -> Panel:
     """The panel with the columns of a schema, in its order.
 
@@ -110,6 +119,11 @@ def in_columns_of(panel: Panel, schema: Schema) -> Panel:
         DataError: a column is missing, or frequency, zone or the way of telling series apart is another one.
     """
     have = panel.schema
+    if schema.text is not None and have.text != schema.text:
+        raise DataError(f"the model reads the texts of the column '{schema.text}', which the data do not have")
+    if schema.text is None and have.text is not None:
+        have = replace(have, text=None)
+        panel = replace(panel, texts=None, schema=have)
     missing = [name for name in schema.columns if name not in have.columns]
     if missing:
         hint = did_you_mean(missing[0], have.columns)

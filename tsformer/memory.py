@@ -12,19 +12,23 @@ from torch import Tensor, nn
 
 from tsformer import machine
 from tsformer.building import same_random_state
+from tsformer.data.examples import Examples
 from tsformer.data.panel import Panel
+from tsformer.data.sequences import Sequences
 from tsformer.data.wall import as_numbers
+from tsformer.data.windows import Batch
 from tsformer.errors import ResourceError
 from tsformer.machine import in_units
-from tsformer.nn.outputs import Output
 from tsformer.parameters import by_gradients, first_lazy, parameters_of
-from tsformer.plugin import Problem
+from tsformer.parts import Parts
+from tsformer.plugin import Problem, Task
 from tsformer.preparation import Prepared
+from tsformer.sequence_preparation import PreparedSequences
 from tsformer.settings import Chosen, Settings
 from tsformer.training.loop import PREDICTED_AT_ONCE
 
 SCORED_COPIES = 6
-"""Float64 arrays `[test windows, horizon, targets]` that scoring holds at once: forecasts, truth, errors (measured)."""
+"""Float64 arrays of the size of all predictions of the test part that scoring holds at once (measured)."""
 STEP_OVERHEAD = 1.7
 """Peak of a training step over what autograd keeps: temporaries of the way back, gaps in the heap (measured)."""
 LIVE_TENSORS = 3
@@ -44,7 +48,7 @@ class Memory:
         optimiser: the two averages of AdamW.
         kept: copies of the weights: the best so far, the one that replaces it, and the moving average if there is one.
         activations: of a training step and of an evaluation.
-        scoring: forecasts of all test windows, with truth, naive forecasts and errors.
+        scoring: predictions of the whole test part, with truth, naive answers and errors.
     """
 
     data: int
@@ -72,13 +76,14 @@ def size_of_model(model: Chosen, problem: Problem) -> nn.Module | None:
     return module if isinstance(module, nn.Module) and first_lazy(module) is None else None
 
 
-def estimate(settings: Settings, prepared: Prepared, module: nn.Module, activations: int = 0) -> Memory:
+def estimate(
+    settings: Settings, prepared: Prepared | PreparedSequences, module: nn.Module, activations: int = 0
+) -> Memory:
     """What a fit of this module takes; the module may be on the meta device."""
     weights = _bytes([*module.parameters(), *module.buffers()])
     trained = 0
     if by_gradients(settings.model.plugin, module):
         trained = _bytes(p for p in module.parameters() if p.requires_grad)
-    problem = prepared.problem
     copies = (2 + (settings.train.ema > 0)) if trained else 1
     return Memory(
         data=held_by(prepared),
@@ -87,22 +92,33 @@ def estimate(settings: Settings, prepared: Prepared, module: nn.Module, activati
         optimiser=2 * trained,
         kept=copies * weights,
         activations=activations,
-        scoring=SCORED_COPIES * 8 * len(prepared.test) * problem.horizon * problem.targets,
+        scoring=SCORED_COPIES * 8 * _predicted(prepared.parts),
     )
 
 
-def activations(settings: Settings, prepared: Prepared, module: nn.Module, output: Output) -> int:
-    """Bytes of activations at the peak, measured on two and on four windows and scaled to a batch.
+def _predicted(parts: Parts) -> int:
+    """Numbers of predictions that scoring holds at once."""
+    problem, examples = parts.problem, len(parts.test)
+    if problem.task is Task.FORECAST:
+        return examples * problem.horizon * problem.targets
+    if problem.task is Task.CLASSIFY:
+        return examples * problem.classes
+    steps, numbers = max(problem.horizon, problem.lookback), max(problem.channels, problem.vocabulary)
+    return min(examples, PREDICTED_AT_ONCE) * steps * numbers
+
+
+def activations(settings: Settings, parts: Parts, module: nn.Module) -> int:
+    """Bytes of activations at the peak, measured on two and on four examples, long ones, and scaled to a batch.
 
     What autograd keeps for the gradients is counted once, whatever views there are of it; weights are not counted.
     """
     train = settings.train
-    step, most = train.batch_for(len(prepared.train)), min(PREDICTED_AT_ONCE, len(prepared.test))
+    step, most = train.batch_for(len(parts.train)), min(PREDICTED_AT_ONCE, len(parts.test))
     module.train()
     peaks = [0]
     for truth in {train.truth_start, (train.truth_start + train.truth_end) / 2, train.truth_end}:
         with settings.model.at_fault(f"a training step with truth={truth}"):
-            two, four = (_kept(prepared, module, output, windows, truth) for windows in (2, 4))
+            two, four = (_kept(parts, module, examples, truth) for examples in (2, 4))
         evaluation = LIVE_TENSORS * _scaled(max(two, default=0), max(four, default=0), most)
         # the sum, since evaluation finds the heap in pieces that training left
         peaks.append(int(STEP_OVERHEAD * _scaled(sum(two), sum(four), step)) + evaluation)
@@ -110,7 +126,7 @@ def activations(settings: Settings, prepared: Prepared, module: nn.Module, outpu
     return max(peaks)
 
 
-def _kept(prepared: Prepared, module: nn.Module, output: Output, windows: int, truth: float) -> list[int]:
+def _kept(parts: Parts, module: nn.Module, examples: int, truth: float) -> list[int]:
     """Sizes of what one step forward keeps for its gradients; the step back is taken, too."""
     own = {t.untyped_storage().data_ptr() for t in (*module.parameters(), *module.buffers())}
     kept: dict[int, int] = {}
@@ -121,20 +137,26 @@ def _kept(prepared: Prepared, module: nn.Module, output: Output, windows: int, t
             kept[storage.data_ptr()] = storage.nbytes()
         return tensor
 
-    index = torch.arange(windows) % len(prepared.train)
-    batch = prepared.train.batch(index).to(next(module.parameters()).device)
+    batch = _long(parts.train, examples).to(next(module.parameters()).device)
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-        loss = output.loss(module(batch, truth=truth), batch)
+        loss = parts.objective.loss(module(batch, truth=truth), batch)
     loss.backward()  # type: ignore[no-untyped-call]
     module.zero_grad(set_to_none=True)
     return list(kept.values())
+
+
+def _long(examples: Examples, count: int) -> Batch:
+    """Some examples, the longest where they are of unequal length."""
+    lengths = getattr(examples, "lengths", None)
+    order = np.arange(len(examples)) if lengths is None else np.argsort(-lengths, kind="stable")
+    return examples.batch(torch.from_numpy(np.resize(order, count)))
 
 
 def _scaled(two: int, four: int, windows: int) -> int:
     return two + (windows - 2) * (four - two) // 2
 
 
-def require(settings: Settings, prepared: Prepared, device: torch.device) -> None:
+def require(settings: Settings, prepared: Prepared | PreparedSequences, device: torch.device) -> None:
     """Refuse a fit whose weights or forecasts cannot be held, before anything of that size is made.
 
     Raises:
@@ -170,11 +192,14 @@ def _remedy(needed: Memory, settings: Settings, problem: Problem) -> str:
             raised.append(f"--model.{name.replace('_', '-')} ({value})")
     if needed.activations > needed.weights:
         raised.insert(0, "--train.batch-size")
-    window = f"--window.horizon ({problem.horizon}) or --window.lookback ({problem.lookback})"
+    if problem.vocabulary:
+        raised.append(f"--tokens.max-size (there are {problem.vocabulary:,} tokens)")
+    horizon = f"--window.horizon ({problem.horizon}) or " if problem.task is Task.FORECAST else ""
+    window = f"{horizon}--window.lookback ({problem.lookback})"
     return f"lower {', '.join([*raised, window])}"
 
 
-def held_by(thing: Panel | Prepared) -> int:
+def held_by(thing: Panel | Prepared | Sequences | PreparedSequences) -> int:
     """Bytes of the rows, their times, and what was made of them, each array once."""
     found: dict[int, int] = {}
     for array in _arrays(thing):

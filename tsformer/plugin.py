@@ -7,24 +7,25 @@ This module imports no torch, so that options can be listed quickly.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
-from enum import StrEnum
+from dataclasses import dataclass
 from pathlib import Path
 from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, Self, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, Union, get_args, get_origin
 
 import pydantic
 from pydantic.fields import FieldInfo
+
+from tsformer.problem import Problem as Problem
+from tsformer.problem import Task as Task
 
 if TYPE_CHECKING:
     import numpy as np
     from torch import nn
 
-    from tsformer.data.panel import Defaults, Panel, Schema
-    from tsformer.data.windows import Windows
+    from tsformer.data.panel import Defaults, Panel
+    from tsformer.data.sequences import Sequences
 
 
 class Config(pydantic.BaseModel):
@@ -45,8 +46,8 @@ class Config(pydantic.BaseModel):
         for name, field in cls.model_fields.items():
             if name == "name":
                 raise TypeError(f"{cls.__name__}: no option may be called 'name' (files use it for the plugin's name)")
-            if name == "faults":
-                raise TypeError(f"{cls.__name__}: no option may be called 'faults' (it is a method of every Config)")
+            if name in ("faults", "faults_for"):
+                raise TypeError(f"{cls.__name__}: no option may be called '{name}' (it is a method of every Config)")
             if "__" in name:
                 raise TypeError(f"{cls.__name__}.{name}: no option may have '__' in its name (it stands for a dot)")
             if not field.description:
@@ -67,6 +68,10 @@ class Config(pydantic.BaseModel):
         It is asked when every option is valid by itself. A subclass adds its own after those of `super().faults()`. An
         option at its default is no fault, for a saved configuration has them all.
         """
+        yield from ()
+
+    def faults_for(self, task: Task) -> Iterator[str]:
+        """What does not fit the task, and what is set though nothing reads it there; otherwise like `faults`."""
         yield from ()
 
 
@@ -142,66 +147,6 @@ def Field(default: Any = ..., *, description: str, flag: str | None = None, **co
     return pydantic.Field(default, description=description, json_schema_extra=extra, **constraints)
 
 
-class Task(StrEnum):
-    """What a model is asked to do."""
-
-    FORECAST = "forecast"
-    CLASSIFY = "classify"
-    SEQUENCE = "sequence"
-    PRETRAIN = "pretrain"
-
-
-Size = Annotated[int, pydantic.Field(ge=0, le=100_000_000)]
-
-
-@dataclass(frozen=True)
-class Problem:
-    """All that a model may know about the data: shapes and the season. Every shape is derived here, once.
-
-    Attributes:
-        task: what is asked.
-        lookback: steps the model sees.
-        horizon: steps it predicts.
-        targets: number of target channels; they come first in `Batch.past`.
-        past_covariates: channels known up to the origin only; they follow the targets in `Batch.past`.
-        future_covariates: channels known beyond the origin.
-        static_covariates: numbers per series.
-        static_cardinalities: size of each categorical static covariate.
-        season: steps in one season, 1 if there is none.
-        output: what is predicted of each target: "point" or "normal".
-        outputs: numbers that describe one predicted value; 1 for a point forecast, 2 for a normal distribution.
-        vocabulary, target_vocabulary, classes: sizes for token and label tasks.
-    """
-
-    task: Task = Task.FORECAST
-    lookback: Size = 0
-    horizon: Size = 0
-    targets: Size = 0
-    past_covariates: Size = 0
-    future_covariates: Size = 0
-    static_covariates: Size = 0
-    static_cardinalities: tuple[Size, ...] = ()
-    season: Size = 1
-    output: str = "point"
-    outputs: Size = 1
-    vocabulary: Size = 0
-    target_vocabulary: Size = 0
-    classes: Size = 0
-
-    @property
-    def channels(self) -> int:
-        """Channels of `Batch.past`: targets, then past covariates."""
-        return self.targets + self.past_covariates
-
-    def to_json(self) -> dict[str, Any]:
-        return {**asdict(self), "task": self.task.value}
-
-    @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Problem:
-        """Raises ValueError when the document is not a problem."""
-        return pydantic.TypeAdapter(cls).validate_json(json.dumps(document), strict=True)
-
-
 @dataclass(frozen=True)
 class ModelPlugin:
     """A model.
@@ -213,7 +158,8 @@ class ModelPlugin:
         example: a small configuration with which the conformance checks run in seconds.
         tasks: what the model can do.
         fit: optional `fit(module, train, validation)` for models fitted without gradients; it replaces the
-            training loop. `train` and `validation` are `Windows`.
+            training loop. `train` and `validation` are `Examples`: `Windows` for forecasts, a `SequenceSet` for classes
+            and answers.
         persistent: False for a model that cannot be saved without pickle; it serves evaluation only.
     """
 
@@ -221,7 +167,7 @@ class ModelPlugin:
     build: Callable[[Any, Problem], nn.Module]
     example: Config
     tasks: frozenset[Task] | set[Task] = frozenset({Task.FORECAST})
-    fit: Callable[[Any, Windows, Windows], None] | None = None
+    fit: Callable[[Any, Any, Any], None] | None = None
     persistent: bool = True
 
     def __post_init__(self) -> None:
@@ -235,21 +181,21 @@ class DataPlugin:
 
     Attributes:
         config: its options.
-        load: `load(config) -> Panel`; raises `DataError`.
+        load: `load(config) -> Panel`, or `-> Sequences` for what is no forecast; raises `DataError`.
         example: a configuration that yields little data, for the conformance checks.
         tasks: what the data can be used for.
         defaults: optional `defaults(panel) -> Defaults`: lookback, horizon, stride and season that suit the data.
-        read: optional `read(config, source, schema) -> Panel`: rows at predict time in the schema's columns, from a
-            file or "-" (stdin), or the data of `config` again when `source` is None. Without it, new rows are read from
-            a CSV file, and the data again by `load`.
+        read: optional `read(config, source, schema) -> Panel`, or `-> Sequences`: rows at predict time in the schema's
+            columns, from a file or "-" (stdin), or the data of `config` again when `source` is None. Without it, new
+            rows are read from a CSV file, and the data again by `load`.
     """
 
     config: type[Config]
-    load: Callable[[Any], Panel]
+    load: Callable[[Any], Panel | Sequences]
     example: Config
     tasks: frozenset[Task] | set[Task] = frozenset({Task.FORECAST})
     defaults: Callable[[Panel], Defaults] | None = None
-    read: Callable[[Any, Any, Schema], Panel] | None = None
+    read: Callable[[Any, Any, Any], Panel | Sequences] | None = None
 
     def __post_init__(self) -> None:
         _check_declaration(self, self.config, self.example, self.load)

@@ -1,28 +1,26 @@
-"""From a data source to windows: read, choose the window, split, fit the transforms, cut."""
+"""From a panel to windows: choose the window, split, fit the transforms, cut."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
+from torch import Tensor
 
-from tsformer import registry
-from tsformer.config import validate_options
-from tsformer.data.frames import read_panel
 from tsformer.data.frequency import hours_in_week, season_of
 from tsformer.data.panel import Panel, Schema
 from tsformer.data.precision import check_precision
 from tsformer.data.split import Split, check_split, split_by_time
+from tsformer.data.tokens import Tokenizer, fit_tokenizer
 from tsformer.data.transforms import Chain, Link, Transformed
-from tsformer.data.windows import Windows, cut_windows
-from tsformer.errors import DataError, PluginError, UsageError
+from tsformer.data.windows import Windows, cut_windows, padded
+from tsformer.errors import PluginError, UsageError
 from tsformer.nn.outputs import OUTPUTS
+from tsformer.parts import Parts, with_hidden_steps
 from tsformer.plugin import Problem, State, Task
-from tsformer.registry import Kind
-from tsformer.settings import Chosen, Settings, WindowConfig
+from tsformer.settings import Settings, WindowConfig
+from tsformer.words import Words
 
 MOST_LOST = 2**31
 """Rows that a transform may lose."""
@@ -30,7 +28,13 @@ MOST_LOST = 2**31
 
 @dataclass(frozen=True)
 class Prepared:
-    """A panel, split, transformed and cut into windows."""
+    """A panel, split, transformed and cut into windows.
+
+    Attributes:
+        data: the panel after the transforms.
+        train, validation, test: windows.
+        parts: what a model is given of all this.
+    """
 
     panel: Panel
     split: Split
@@ -40,71 +44,7 @@ class Prepared:
     train: Windows
     validation: Windows
     test: Windows
-
-
-def read(name: str, **options: Any) -> Panel:
-    """Load data by a data plugin's name: `read("csv", path="air_passengers")`.
-
-    Raises:
-        PluginError: unknown plugin.
-        UsageError: options that it does not take.
-        DataError: data that cannot be taken.
-    """
-    plugin = registry.get(Kind.DATA, name)
-    return load_data(Chosen(Kind.DATA, name, plugin, validate_options(plugin.config, "data", options)))
-
-
-def load_data(data: Chosen | None) -> Panel:
-    """The panel of a data plugin, with the windows that it recommends.
-
-    Raises:
-        UsageError: None, as in a run that was fitted on rows from Python.
-        DataError: data that cannot be taken.
-    """
-    if data is None:
-        raise UsageError("this run was fitted on rows from Python; give rows to predict: --input FILE, predict(table)")
-    with data.at_fault("load"), _missing_file_named():
-        panel = data.plugin.load(data.config)
-    panel = _checked(panel, data)
-    if not data.plugin.defaults:
-        return panel
-    with data.at_fault("defaults"):
-        return replace(panel, defaults=data.plugin.defaults(panel))
-
-
-def read_rows(settings: Settings, source: str | None, schema: Schema) -> Panel:
-    """New rows in the columns of a schema: from a file or "-" (stdin), or the run's own data when None.
-
-    Raises:
-        DataError: rows that cannot be taken.
-    """
-    data = settings.data
-    try:
-        if data is not None and data.plugin.read is not None:
-            with data.at_fault("read"), _missing_file_named():
-                panel = data.plugin.read(data.config, source, schema)
-            return _checked(panel, data)
-        return load_data(data) if source is None else read_panel(source, schema)
-    except DataError as error:
-        if source is not None:
-            raise
-        raise DataError(f"the run's own data cannot be read again, give rows with --input ({error})") from None
-
-
-@contextmanager
-def _missing_file_named() -> Iterator[None]:
-    try:
-        yield
-    except FileNotFoundError as error:
-        raise DataError(f"no file '{error.filename}'" if error.filename else str(error)) from error
-
-
-def _checked(panel: object, data: Chosen) -> Panel:
-    if not isinstance(panel, Panel):
-        raise PluginError(f"{data} returned {type(panel).__name__}, not a Panel")
-    if not np.isfinite(panel.values).all():
-        raise DataError(f"{data} returned values that are not finite")
-    return panel
+    parts: Parts
 
 
 def complete(settings: Settings, panel: Panel) -> Settings:
@@ -152,6 +92,7 @@ def prepare(settings: Settings, panel: Panel, split: Split | None = None) -> Pre
     data = chain.forward(panel)
     tensor = data.tensor()
     check_precision(panel, chain, data)
+    words, tokens = _texts(settings, panel, split, chain.lost)
 
     def windows(first: np.ndarray, stop: np.ndarray, stride: int = 1) -> Windows:
         return cut_windows(
@@ -164,30 +105,53 @@ def prepare(settings: Settings, panel: Panel, split: Split | None = None) -> Pre
             targets=targets,
             known=len(panel.schema.future_covariates),
             stride=stride,
+            tokens=tokens,
         )
 
+    output = OUTPUTS[settings.train.output](settings.train.loss, settings.train.huber_delta)
+    forecasts = settings.task is Task.FORECAST
     problem = Problem(
-        task=Task.FORECAST,
+        task=settings.task,
         lookback=lookback,
         horizon=horizon,
         targets=targets,
         past_covariates=len(panel.schema.past_covariates),
         future_covariates=len(panel.schema.future_covariates),
         season=season,
-        output=settings.train.output,
-        outputs=OUTPUTS[settings.train.output](settings.train.loss, settings.train.huber_delta).outputs,
+        output=output.name if forecasts else "hidden",
+        outputs=output.outputs if forecasts else 1,
+        vocabulary=len(words.tokenizer.vocabulary) if words.tokenizer else 0,
+        text_length=0 if tokens is None else tokens.shape[1],
     )
     first = np.full_like(split.train, lookback + chain.lost)
-    return Prepared(
-        panel=panel,
-        split=split,
-        chain=chain,
-        data=data,
-        problem=problem,
-        train=windows(first, split.train, window.stride or 1),
-        validation=windows(split.train, split.validation),
-        test=windows(split.validation, split.lengths),
-    )
+    train = windows(first, split.train, window.stride or 1)
+    validation, test = windows(split.train, split.validation), windows(split.validation, split.lengths)
+    parts = Parts(problem, output, train, validation, test, chain, words)
+    if settings.task is Task.PRETRAIN:
+        parts = with_hidden_steps(parts, settings.train)
+    return Prepared(panel, split, chain, data, problem, train, validation, test, parts)
+
+
+LONGEST_TEXT = 64
+"""Tokens of the text at a step that a model sees, at most."""
+
+
+def _texts(settings: Settings, panel: Panel, split: Split, lost: int) -> tuple[Words, Tensor | None]:
+    """The words of a panel's training rows, and the texts of all rows in tokens, as `tokens_at_steps` gives them."""
+    if panel.texts is None:
+        return Words(), None
+    starts = panel.offsets[:-1]
+    training = [panel.texts[row] for i, start in enumerate(starts) for row in range(start, start + split.train[i])]
+    tokenizer = fit_tokenizer(training, settings.tokens)
+    longest = int(tokenizer.encode(training).lengths.max())
+    return Words(tokenizer), tokens_at_steps(panel, tokenizer, lost, max(1, min(longest, LONGEST_TEXT)))
+
+
+def tokens_at_steps(panel: Panel, tokenizer: Tokenizer, lost: int, length: int) -> Tensor:
+    """The text of each row in tokens, int32 `[rows, length]`; without the first `lost` rows of each series."""
+    assert panel.texts is not None
+    rows = np.concatenate([np.arange(panel.offsets[i] + lost, panel.offsets[i + 1]) for i in range(len(panel.ids))])
+    return padded(tokenizer.encode([panel.texts[row] for row in rows]), length)
 
 
 def build_chain(settings: Settings, schema: Schema, states: Mapping[str, list[State]] | None = None) -> Chain:

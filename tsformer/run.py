@@ -2,6 +2,7 @@
 
 config.json        written before the first step: versions, plugins, options, problem, schema
 transforms.json    what the transforms learned, by series
+vocabulary.json    tokenizer and classes, where there are any
 model.safetensors  the best weights
 metrics.jsonl      one line per evaluation
 manifest.json      written last: status, metrics, sha256 of what loading needs; its presence means complete
@@ -9,14 +10,11 @@ manifest.json      written last: status, metrics, sha256 of what loading needs; 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import secrets
-import shlex
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,23 +29,29 @@ from tsformer.building import rebuilt
 from tsformer.config import resolve
 from tsformer.config_layer import Layer
 from tsformer.data.panel import Schema
-from tsformer.errors import PluginError, ResourceError, RunError, TsformerError, UsageError, in_words
-from tsformer.fitting import Fitted
+from tsformer.data.sequences import SequenceSchema
+from tsformer.errors import PluginError, RunError, UsageError, in_words
+from tsformer.fitted import Fitted
 from tsformer.plugin import Problem
 from tsformer.preparation import build_chain
-from tsformer.settings import Settings
-
-FORMAT = 2  # of what this version writes, and the newest that it reads; 2 has other names for weights than 1
-OLDEST = 2  # that it reads
-MANIFEST, CONFIG, TRANSFORMS, WEIGHTS, METRICS = (
-    "manifest.json",
-    "config.json",
-    "transforms.json",
-    "model.safetensors",
-    "metrics.jsonl",
+from tsformer.run_files import (
+    CONFIG,
+    FORMAT,
+    MANIFEST,
+    METRICS,
+    NEEDED,
+    TRANSFORMS,
+    VOCABULARY,
+    WEIGHTS,
+    fingerprint,
+    open_run,
+    read_json,
+    to_json,
+    writing,
 )
-NEEDED = (CONFIG, TRANSFORMS, WEIGHTS)
-LARGEST_JSON = 256 * 2**20  # bytes; nothing sensible comes near
+from tsformer.sequence_preparation import numbers_of
+from tsformer.settings import Settings
+from tsformer.words import Words
 
 
 def new_folder(settings: Settings, root: Path = Path("runs")) -> Path:
@@ -71,30 +75,33 @@ class Writer:
             ResourceError: it cannot be made or written to.
         """
         self.check()
-        with _writing(self.folder):
+        with writing(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             try:
                 (self.folder / CONFIG).touch(exist_ok=False)  # of two fits that find the folder empty, one gets it
             except FileExistsError:
                 raise self._taken() from None
-        self._write(CONFIG, _to_json(_config(fitted)))
+        self._write(CONFIG, to_json(_config(fitted)))
 
     def check(self) -> None:
         """Raises UsageError when the folder exists and is not empty."""
-        with _writing(self.folder):
+        with writing(self.folder):
             if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
                 raise self._taken()
 
     def log(self, record: Mapping[str, Any]) -> None:
         """Append one evaluation to metrics.jsonl."""
-        with _writing(self.folder), (self.folder / METRICS).open("a", encoding="utf-8") as file:
+        with writing(self.folder), (self.folder / METRICS).open("a", encoding="utf-8") as file:
             file.write(json.dumps(record, allow_nan=False) + "\n")
 
     def finish(self, fitted: Fitted, summary: Mapping[str, Any]) -> None:
         """Write transforms and weights, and last the manifest with the summary (`Result.summary`)."""
         persistent = fitted.settings.model.plugin.persistent
         written = NEEDED if persistent else (CONFIG, TRANSFORMS)
-        self._write(TRANSFORMS, _to_json(fitted.chain.to_json()))
+        self._write(TRANSFORMS, to_json(fitted.chain.to_json()))
+        if fitted.words:
+            written = (*written, VOCABULARY)
+            self._write(VOCABULARY, to_json(fitted.words.to_json()))
         if persistent:
             self._write(WEIGHTS, weights.save(fitted.module))
         manifest = {
@@ -104,15 +111,15 @@ class Writer:
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
             **summary,
             "persistent": persistent,
-            "files": {name: _fingerprint((self.folder / name).read_bytes()) for name in written},
+            "files": {name: fingerprint((self.folder / name).read_bytes()) for name in written},
         }
-        self._write(MANIFEST, _to_json(manifest))
+        self._write(MANIFEST, to_json(manifest))
 
     def _taken(self) -> UsageError:
         return UsageError(f"'{self.folder}' exists and is not an empty folder; give another one")
 
     def _write(self, name: str, content: bytes) -> None:
-        with _writing(self.folder):
+        with writing(self.folder):
             write_atomically(self.folder / name, content)
 
 
@@ -134,35 +141,26 @@ def load(folder: Path) -> tuple[Fitted, dict[str, Any]]:
     """Load a run on the CPU, in any process, on any machine.
 
     Returns:
-        The model, and the summary of its fit: status, steps, best_step, metrics.
+        The model, and the summary of its fit: status, steps, best_step, metrics; python, what an estimator adds.
 
     Raises:
         RunError: missing, incomplete, damaged, or written by a newer version or a much older one.
         PluginError: it was made with a plugin that is not here.
     """
-    try:
-        there = folder.is_dir()
-    except (OSError, ValueError):
-        there = False
-    if not there:
-        raise RunError(f"no run folder '{folder}'")
-    if not (folder / MANIFEST).is_file():
-        raise RunError(f"'{folder}' is not a complete run: it has no {MANIFEST} (the fit did not end)")
-    manifest = _read_json(folder / MANIFEST)
-    _check_format(folder, manifest)
-    if manifest.get("persistent") is False:
-        raise RunError(f"'{folder}' holds only the score of a fit: its model cannot be saved; fit again to forecast")
-    if not isinstance(manifest.get("metrics"), dict):
-        raise RunError(f"'{folder / MANIFEST}' is not the manifest of a run: it has no metrics")
-    if not isinstance(manifest.get("status"), str):
-        raise RunError(f"'{folder / MANIFEST}' is not the manifest of a run: it has no status")
-    _verify(folder, manifest)
-    config, states = _read_json(folder / CONFIG), _read_json(folder / TRANSFORMS)
+    manifest = open_run(folder)
+    config, states = read_json(folder / CONFIG), read_json(folder / TRANSFORMS)
+    words = Words()
+    if VOCABULARY in manifest["files"]:
+        try:
+            words = Words.from_json(read_json(folder / VOCABULARY))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise RunError(f"'{folder / VOCABULARY}' is not the vocabulary of a run: {in_words(error)}") from None
     try:
         settings = resolve([Layer(config["settings"], f"{folder / CONFIG}")], needs_data=False)
-        problem, schema = Problem.from_json(config["problem"]), Schema.from_json(config["schema"])
-        _check(problem, schema, states, settings)
-        chain = build_chain(settings, schema, states)
+        problem = Problem.from_json(config["problem"])
+        schema = _schema(config["schema"])
+        _check(problem, schema, states, settings, words)
+        chain = build_chain(settings, numbers_of(schema), states)
     except PluginError as error:
         raise PluginError(
             f"{error.sentence()}; the run was made with {_origins(config)}: install its package, or give its file "
@@ -180,9 +178,9 @@ def load(folder: Path) -> tuple[Fitted, dict[str, Any]]:
         weights.load(module, (folder / WEIGHTS).read_bytes())
     except (ValueError, OSError) as error:
         raise RunError(f"the weights in '{folder / WEIGHTS}' do not fit the model: {error}") from None
-    told = ("status", "steps", "best_step", "metrics")
+    told = ("status", "steps", "best_step", "metrics", "python")
     summary: dict[str, Any] = {key: manifest[key] for key in told if key in manifest}
-    return Fitted(settings, problem, schema, chain, module.eval()), summary
+    return Fitted(settings, problem, schema, chain, module.eval(), words), summary
 
 
 def other_plugins(folder: Path, fitted: Fitted) -> list[str]:
@@ -192,7 +190,7 @@ def other_plugins(folder: Path, fitted: Fitted) -> list[str]:
         folder: of the run.
         fitted: what `load` made of it.
     """
-    origins = _read_json(folder / CONFIG).get("origins")
+    origins = read_json(folder / CONFIG).get("origins")
     then = origins if isinstance(origins, dict) else {}
     now = _origins_of(fitted.settings)
     return [
@@ -227,81 +225,36 @@ def _config(fitted: Fitted) -> dict[str, Any]:
     }
 
 
-def _check_format(folder: Path, manifest: Mapping[str, Any]) -> None:
-    written, needed, by = manifest.get("format"), manifest.get("min_reader"), manifest.get("written_by")
-    if not isinstance(needed, int) or needed > FORMAT:
-        raise RunError(
-            f"'{folder}' needs a newer tsformer (it was written by {by!r}, format {needed!r}; "
-            f"this is {tsformer.__version__}, format {FORMAT})"
-        )
-    if not isinstance(written, int) or written < OLDEST:
-        raise RunError(
-            f"'{folder}' is from an older version (it was written by {by!r}, format {written!r}; this one reads "
-            f"format {OLDEST}): fit again with its options, tsformer fit --config {shlex.quote(str(folder))}"
-        )
+def _schema(document: Mapping[str, Any]) -> Schema | SequenceSchema:
+    """Of a table of rows, or of sequences: only those have channels."""
+    return SequenceSchema.from_json(document) if "channels" in document else Schema.from_json(document)
 
 
-def _check(problem: Problem, schema: Schema, states: Mapping[str, Any], settings: Settings) -> None:
+def _check(
+    problem: Problem, schema: Schema | SequenceSchema, states: Mapping[str, Any], settings: Settings, words: Words
+) -> None:
     """Raises ValueError when the parts of a configuration do not fit together."""
-    window = settings.window
-    if (problem.lookback, problem.horizon, problem.season) != (window.lookback, window.horizon, window.season):
-        raise ValueError("the problem is not that of the window")
-    counts = (len(schema.targets), len(schema.past_covariates), len(schema.future_covariates))
+    window, numbers = settings.window, numbers_of(schema)
+    if problem.task is not settings.task:
+        raise ValueError("the problem is not that of the task")
+    if isinstance(schema, Schema):
+        if (problem.lookback, problem.horizon, problem.season) != (window.lookback, window.horizon, window.season):
+            raise ValueError("the problem is not that of the window")
+        counts = (len(schema.targets), len(schema.past_covariates), len(schema.future_covariates))
+    else:
+        counts = (0, len(schema.channels), 0)
     if counts != (problem.targets, problem.past_covariates, problem.future_covariates):
         raise ValueError(f"the schema has {counts} columns, the problem another number")
-    steps = len(settings.transforms) + (settings.scale is not None)
+    size = len(words.tokenizer.vocabulary) if words.tokenizer else 0
+    if (size, len(words.classes)) != (problem.vocabulary, problem.classes):
+        raise ValueError(f"there are {size} tokens and {len(words.classes)} classes, in the problem another number")
+    steps = len(settings.transforms) + (settings.scale is not None) if numbers.columns else 0
     for series, state in states.items():
         if not isinstance(state, list) or len(state) != steps or not all(isinstance(part, dict) for part in state):
             raise ValueError(f"the transforms of series {series!r} are not {steps} states")
-
-
-def _verify(folder: Path, manifest: Mapping[str, Any]) -> None:
-    files = manifest.get("files")
-    for name in NEEDED:
-        expected = files.get(name) if isinstance(files, dict) else None
-        try:
-            content = (folder / name).read_bytes()
-        except OSError:
-            raise RunError(f"'{folder / name}' is missing; the run is damaged") from None
-        if expected != _fingerprint(content):
-            raise RunError(f"'{folder / name}' is damaged: its sha256 is not the one in {MANIFEST}")
-
-
-def _fingerprint(content: bytes) -> dict[str, Any]:
-    return {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
-
-
-def _read_json(file: Path) -> dict[str, Any]:
-    try:
-        if file.stat().st_size > LARGEST_JSON:
-            raise RunError(f"'{file}' is larger than {LARGEST_JSON} bytes; it is no file of a run")
-        document = json.loads(file.read_text(encoding="utf-8"), parse_constant=_no_constant)
-    except (OSError, ValueError, RecursionError) as error:
-        raise RunError(f"'{file}' cannot be read: {error}") from None
-    if not isinstance(document, dict):
-        raise RunError(f"'{file}' is not a JSON object")
-    return document
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(f"it holds {name}, which no JSON is")
-
-
-def _to_json(document: Mapping[str, Any]) -> bytes:
-    return (json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False) + "\n").encode()
 
 
 def _origins(config: Mapping[str, Any]) -> str:
     origins = config.get("origins")
     items = origins.items() if isinstance(origins, dict) else ()
     return ", ".join(f"{name} ({origin})" for name, origin in items if origin != "built-in") or "built-in plugins"
-
-
-@contextmanager
-def _writing(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except TsformerError:
-        raise
-    except OSError as error:
-        raise ResourceError(f"cannot write to '{folder}': {error.strerror or error}") from None

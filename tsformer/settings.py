@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
+
+import pydantic
 
 from tsformer import registry
 from tsformer.errors import at_fault
-from tsformer.plugin import Config, Field
+from tsformer.plugin import Config, Field, Task
 from tsformer.registry import Kind
 
 DEFAULT_STEPS = 500
@@ -25,7 +28,8 @@ class WindowConfig(Config):
         ge=1,
         le=MOST_STEPS,
         flag="--lookback",
-        description="steps that the model sees (default: chosen from season and horizon)",
+        description="steps that the model sees (default: chosen from season and horizon); of longer texts and labelled "
+        "series it sees that many tokens or steps (default: all, up to 512)",
     )
     horizon: int | None = Field(
         None, ge=1, le=MOST_STEPS, flag="--horizon", description="steps to predict (default: chosen from the frequency)"
@@ -38,6 +42,49 @@ class WindowConfig(Config):
         description="steps in one season (default: from the frequency, else 1)",
     )
     stride: int | None = Field(None, ge=1, le=MOST_STEPS, description="steps between two training windows (default: 1)")
+
+
+class TokensConfig(Config):
+    """How texts become tokens."""
+
+    tokenizer: Literal["char", "word", "bpe", "wordpiece"] | None = Field(
+        None,
+        description="characters, words (Chinese ones with the package jieba), or pieces of words that are learned from "
+        "the texts (with the package tokenizers) (default: word where words stand apart, else char)",
+    )
+    min_count: int = Field(1, ge=1, description="occurrences in the training texts below which a token is unknown")
+    max_size: int = Field(30_000, ge=8, le=10_000_000, description="tokens in the vocabulary at most, special ones too")
+    lower: bool = Field(True, description="capital letters count as small ones")
+
+
+class TransferConfig(Config):
+    """What is taken over from an earlier run."""
+
+    init_from: str | None = Field(
+        None, flag="--init-from", min_length=1, description="an earlier run, of any task, whose encoder is loaded"
+    )
+    freeze: bool = Field(False, flag="--freeze", description="leave what was loaded as it is")
+    loaded_rate: float = Field(
+        1.0, gt=0, le=1000, description="learning rate of what was loaded, as a share of train.lr"
+    )
+    numbers_rate: float = Field(
+        1.0, gt=0, le=1000, description="learning rate of what embeds numbers, as a share of train.lr"
+    )
+    text_rate: float = Field(1.0, gt=0, le=1000, description="the same of what embeds tokens")
+
+    @pydantic.field_validator("init_from")
+    @classmethod
+    def _from_any_folder(cls, run: str | None) -> str | None:
+        """A run that is here is remembered by its full path."""
+        here = run is not None and os.path.isdir(os.path.expanduser(run))
+        return os.path.realpath(os.path.expanduser(run)) if run is not None and here else run
+
+    def faults(self) -> Iterator[str]:
+        yield from super().faults()
+        if self.init_from is None and (self.freeze or self.loaded_rate != 1.0):
+            yield "freeze and loaded_rate are for what was loaded: give init_from RUN"
+        if self.freeze and self.loaded_rate != 1.0:
+            yield f"freeze leaves what was loaded as it is, and loaded_rate {self.loaded_rate:g} has nothing to do"
 
 
 class TrainConfig(Config):
@@ -67,6 +114,22 @@ class TrainConfig(Config):
         "mse", description="what a point forecast minimises, on transformed values"
     )
     huber_delta: float = Field(1.0, gt=0, description="error above which huber is no longer squared but absolute")
+    label_smoothing: float = Field(
+        0.0, ge=0, lt=1, description="share of each label that is spread evenly over all classes or words"
+    )
+    class_weights: Literal["none", "balanced"] = Field(
+        "none", description="weight of each class in the loss; balanced: rare ones count as much as frequent ones"
+    )
+    hidden_share: float = Field(
+        0.15, gt=0, lt=1, description="share of the steps that are hidden from a model that is pretrained"
+    )
+    hidden_span: float = Field(
+        3.0,
+        ge=1,
+        le=1000,
+        description="mean length of a stretch of hidden steps of numbers; tokens are hidden one by one",
+    )
+    bucketing: bool = Field(True, description="batches of like lengths, where examples are of unequal length")
     ema: float = Field(
         0.0,
         ge=0,
@@ -87,7 +150,7 @@ class TrainConfig(Config):
     truth_decay: float = Field(
         10.0, gt=0, le=1000, description="how steep exponential and inverse_sigmoid are over the run; towards 0: linear"
     )
-    seed: int = Field(0, ge=0, lt=2**63, flag="--seed", description="same seed, same machine: same forecast")
+    seed: int = Field(0, ge=0, lt=2**63, flag="--seed", description="same seed, same machine: same result")
     device: str = Field("auto", flag="--device", pattern=f"^({DEVICES})$", description="auto, cpu, cuda, cuda:1 or mps")
 
     def faults(self) -> Iterator[str]:
@@ -158,6 +221,7 @@ class Settings:
         data: None when rows come from Python.
         scale: None when it is "none", and when it is replaced.
         scale_replaced: a scaler among the transforms takes its place; then nothing is said of it in a file.
+        task: what the model is asked to do.
     """
 
     model: Chosen
@@ -167,14 +231,20 @@ class Settings:
     window: WindowConfig
     train: TrainConfig
     scale_replaced: bool = False
+    task: Task = Task.FORECAST
+    tokens: TokensConfig = field(default_factory=TokensConfig)
+    transfer: TransferConfig = field(default_factory=TransferConfig)
 
     def to_json(self) -> dict[str, Any]:
         """What a configuration file holds, complete; `resolve` reads it back."""
         return {
+            "task": self.task.value,
             "model": self.model.to_json(),
             **({"data": self.data.to_json()} if self.data else {}),
             "transform": [chosen.to_json() for chosen in self.transforms],
             **({} if self.scale_replaced else {"scale": self.scale.to_json() if self.scale else {"name": "none"}}),
             "window": self.window.model_dump(mode="json"),
+            "tokens": self.tokens.model_dump(mode="json"),
             "train": self.train.model_dump(mode="json"),
+            "transfer": self.transfer.model_dump(mode="json"),
         }

@@ -15,17 +15,25 @@ def save(module: nn.Module) -> bytes:
     return safetensors.torch.save({name: tensor for name, tensor in tensors.items() if name not in twins})
 
 
+def read(content: bytes) -> dict[str, Tensor]:
+    """Saved weights by name. Raises ValueError when the bytes hold none."""
+    try:
+        return safetensors.torch.load(content)
+    except safetensors.SafetensorError as error:
+        raise ValueError(" ".join(str(error).split())) from None
+
+
 def load(module: nn.Module, content: bytes) -> None:
     """Put saved weights into a module of the same shapes.
 
     Raises:
         ValueError: the bytes hold no weights, or those of another module.
     """
+    tensors = read(content)
     try:
-        tensors = safetensors.torch.load(content)
         twins = _twins(module.state_dict())
         module.load_state_dict(tensors | {name: tensors[twin] for name, twin in twins.items() if twin in tensors})
-    except (safetensors.SafetensorError, RuntimeError) as error:
+    except RuntimeError as error:
         raise ValueError(" ".join(str(error).split())) from None
 
 

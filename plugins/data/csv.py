@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated
 
 import pydantic
 
+from tsformer.data.declarations import Names
 from tsformer.data.frames import panel_from_frame, read_panel, read_table, source_name
 from tsformer.data.panel import Panel, Schema
 from tsformer.errors import DataError
-from tsformer.plugin import Config, DataPlugin, Field
-
-
-def _split(names: object) -> object:
-    """Names separated by commas, in one text or in several; a name that contains a comma cannot be given here."""
-    parts = [names] if isinstance(names, str) else names
-    if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
-        return names
-    if not all(part.strip(", ") for part in parts):
-        raise ValueError("the name of a column is empty")
-    return tuple(name.strip() for part in parts for name in part.split(",") if name.strip())
+from tsformer.plugin import Config, DataPlugin, Field, Task
 
 
 class CsvConfig(Config):
@@ -32,7 +22,7 @@ class CsvConfig(Config):
         flag="--path",
         min_length=1,
     )
-    target: Annotated[tuple[str, ...], pydantic.BeforeValidator(_split)] = Field(
+    target: Names = Field(
         (),
         description="column to forecast: repeat it, or separate names by commas; default: all columns of numbers",
         flag="--target",
@@ -42,6 +32,12 @@ class CsvConfig(Config):
     )
     id: str | None = Field(
         None, description="column that tells series apart in a long table", flag="--id", min_length=1
+    )
+    text: str | None = Field(
+        None,
+        description="column of texts, of which a forecast sees those up to its start; cells may be empty",
+        flag="--text",
+        min_length=1,
     )
     time_format: str | None = Field(
         None,
@@ -62,13 +58,14 @@ class CsvConfig(Config):
 
 def load(config: CsvConfig) -> Panel:
     """Raises DataError, UsageError or ResourceError, one line each."""
-    written = [name for name in (config.time, config.id) if name is not None]
+    written = [name for name in (config.time, config.id, config.text) if name is not None]
     frame = read_table(config.path, sep=config.sep, decimal=config.decimal, encoding=config.encoding, text=written)
     return panel_from_frame(
         frame,
         time=config.time,
         id=config.id,
         targets=config.target,
+        text=config.text,
         time_format=config.time_format,
         source=source_name(config.path),
     )
@@ -86,4 +83,10 @@ def read(config: CsvConfig, source: str | None, schema: Schema) -> Panel:
     return read_panel(path, schema, sep=config.sep, decimal=config.decimal, encoding=config.encoding)
 
 
-plugin = DataPlugin(config=CsvConfig, load=load, example=CsvConfig(path="air_passengers"), read=read)
+plugin = DataPlugin(
+    config=CsvConfig,
+    load=load,
+    example=CsvConfig(path="air_passengers"),
+    tasks={Task.FORECAST, Task.PRETRAIN},
+    read=read,
+)

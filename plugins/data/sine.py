@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tsformer.data.panel import Defaults, Panel, Schema
-from tsformer.plugin import Config, DataPlugin, Field
+from tsformer.plugin import Config, DataPlugin, Field, Task
 
 STEPS_PER_UNIT = 60
 """Time runs from 0 in steps of 1/60, so that the default 1,801 points end at 30."""
@@ -59,4 +59,10 @@ def defaults(panel: Panel) -> Defaults:
     return Defaults(lookback=60, horizon=30)
 
 
-plugin = DataPlugin(config=SineConfig, load=load, example=SineConfig(points=400), defaults=defaults)
+plugin = DataPlugin(
+    config=SineConfig,
+    load=load,
+    example=SineConfig(points=400),
+    tasks={Task.FORECAST, Task.PRETRAIN},
+    defaults=defaults,
+)

@@ -52,10 +52,10 @@ def read_table(
         DataError: on anything that is not a regular table, with line and what to do.
         UsageError: on options that make no sense. ResourceError: when the file may not be read.
     """
-    sep = _check_options(sep, decimal, encoding)
+    sep = check_options(sep, decimal, encoding)
     name = source_name(path_or_buffer)
     # Two passes over bytes: a StringIO has four bytes for each character.
-    content = io.BytesIO(_text(_content(path_or_buffer), encoding, name).encode("utf-8", "surrogatepass"))
+    content = io.BytesIO(_text(content_of(path_or_buffer), encoding, name).encode("utf-8", "surrogatepass"))
     body = io.TextIOWrapper(content, "utf-8", "surrogatepass", newline="")
     names, start, lines = outline(body, sep, name)
     kept = {column for column in names if column in text or is_time_name(column)}
@@ -137,9 +137,9 @@ def find_table(path: str | os.PathLike[str]) -> Path | Traversable:
     try:
         if file.is_file() or (file.exists() and not file.is_dir()):
             return file
-        shipped = _shipped()
-        if os.fspath(path) in shipped:
-            return shipped[os.fspath(path)]
+        known = shipped()
+        if os.fspath(path) in known:
+            return known[os.fspath(path)]
         if file.is_dir():
             raise DataError(f"{path} is a folder: name a file in it{_alike('', file, every=True)}")
         folder = file.parent
@@ -150,16 +150,17 @@ def find_table(path: str | os.PathLike[str]) -> Path | Traversable:
         raise DataError(f"no file {os.fspath(path)!r}: {one_line(error)}") from None
     raise DataError(
         f"no file {path}{'' if file.is_absolute() else f' in {folder.resolve()}'}{_alike(file.name, folder)}"
-        f"; data sets that come with tsformer: {', '.join(sorted(shipped))}"
+        f"; data sets that come with tsformer: {', '.join(sorted(known))}"
     )
 
 
-def _shipped() -> dict[str, Traversable]:
+def shipped() -> dict[str, Traversable]:
+    """The data sets that come with tsformer, by name."""
     try:
         folder = importlib.resources.files("tsformer_datasets")
     except ModuleNotFoundError:
         return {}
-    return {file.name.removesuffix(".csv"): file for file in folder.iterdir() if file.name.endswith(".csv")}
+    return {file.name[:-4]: file for file in folder.iterdir() if file.name.endswith((".csv", ".tsv"))}
 
 
 def _alike(name: str, folder: Path, every: bool = False) -> str:
@@ -168,7 +169,8 @@ def _alike(name: str, folder: Path, every: bool = False) -> str:
     return f" (there is {', '.join(alike)})" if alike else ""
 
 
-def _check_options(sep: str, decimal: str, encoding: str) -> str:
+def check_options(sep: str, decimal: str, encoding: str) -> str:
+    """The separator as one character. Raises UsageError for options that make no sense."""
     sep = {r"\t": "\t", "tab": "\t"}.get(sep, sep)
     if len(sep) != 1 or sep.isalnum() or sep in '"\r\n.+-' or ord(sep) > 127:
         raise UsageError(f"--data.sep {sep!r} cannot separate columns: one of , ; | or tab")
@@ -184,7 +186,8 @@ def _check_options(sep: str, decimal: str, encoding: str) -> str:
     raise UsageError(f"--data.encoding {encoding!r} is not known: for example utf-8, cp1252, latin-1, utf-16")
 
 
-def _content(path_or_buffer: str | os.PathLike[str] | IO[Any]) -> bytes | str:
+def content_of(path_or_buffer: str | os.PathLike[str] | IO[Any]) -> bytes | str:
+    """All of a file, as it stands there. Raises DataError or ResourceError when it is not there or may not be read."""
     if not isinstance(path_or_buffer, (str, os.PathLike)):
         content: bytes | str = path_or_buffer.read()
     elif os.fspath(path_or_buffer) == "-":
@@ -208,7 +211,7 @@ def _stdin() -> bytes | str:
 
 
 def _text(content: bytes | str, encoding: str, name: str) -> str:
-    text = content if isinstance(content, str) else _decode(content, encoding, name)
+    text = content if isinstance(content, str) else decoded(content, encoding, name)
     if text.lstrip()[:1] in ("{", "<"):
         raise DataError(f"{name} is JSON, HTML or XML, not a text table: save it as CSV")
     if "\0" in text:
@@ -217,7 +220,7 @@ def _text(content: bytes | str, encoding: str, name: str) -> str:
     return text.removeprefix("\ufeff")
 
 
-def _decode(content: bytes, encoding: str, name: str) -> str:
+def decoded(content: bytes, encoding: str, name: str) -> str:
     if content.startswith(b"\x1f\x8b"):
         try:
             content = gzip.decompress(content)

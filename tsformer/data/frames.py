@@ -40,16 +40,18 @@ def panel_from_frame(
     time: str | None = None,
     id: str | None = None,
     targets: Sequence[str] | None = None,
+    text: str | None = None,
     time_format: str | None = None,
     source: str = "table",
 ) -> Panel:
-    """A table as a panel of target columns.
+    """A table as a panel of target columns, with a text in each row if there is a column of them.
 
     Args:
         frame: from `read_table` or made by the user: one row for each time (and series), any order of rows.
         time: the column of times; None finds it (see `columns.find_time`), or takes an index of dates.
         id: the column that tells series apart, in a long table.
-        targets: the columns to forecast; None or none takes all numbers that are neither time nor id.
+        targets: the columns to forecast; None or none takes all numbers that are neither time, id nor text.
+        text: the column of texts, whatever its cells hold; a missing one is an empty text.
         time_format: `strftime` format of times that do not begin with the year.
         source: what messages call the table.
 
@@ -61,24 +63,25 @@ def panel_from_frame(
     """
     frame = _tidy(frame, source)
     in_index = isinstance(frame.index, pd.DatetimeIndex | pd.PeriodIndex) and time == frame.index.name
-    named = [name for name in (None if in_index else time, id, *(targets or ())) if name is not None]
+    named = [name for name in (None if in_index else time, id, text, *(targets or ())) if name is not None]
     require(frame, named, source)
     repeated = next((name for i, name in enumerate(named) if name in named[:i]), None)
     if repeated is not None:
-        raise UsageError(f"column {repeated!r} is named twice: time, id and targets are different columns")
+        raise UsageError(f"column {repeated!r} is named twice: time, id, text and targets are different columns")
     if id is not None and len(frame) > 2 and frame[id].nunique() == len(frame):
         raise DataError(
             f"{source}: column {id!r} names {len(frame)} series of one row each, but a row for each time of a series "
             f"is needed: DataFrame.melt({id!r}).dropna() in pandas turns a table that has a series in each row"
         )
     if time is None or in_index:
-        taken = [*(targets or ()), *([id] if id else [])]
+        taken = [name for name in (*(targets or ()), id, text) if name is not None]
         column = find_time(frame, taken, time_format, source, chosen=bool(targets))
     else:
         column = read_time(frame, time, time_format, source)
     notes = [] if column[0] is not None else ["no column of times found: rows are taken in the order of the table"]
-    names, values, ignored = _choose_targets(frame, [c for c in (column[0], id) if c is not None], targets, source)
-    schema = Schema(targets=tuple(names), time=column[0], id=id, zone=_zone(column[1]), time_format=column[2])
+    others = [name for name in (column[0], id, text) if name is not None]
+    names, values, ignored = _choose_targets(frame, others, targets, source)
+    schema = Schema(tuple(names), column[0], id, zone=_zone(column[1]), time_format=column[2], text=text)
     return assemble(frame, values, column[1], schema, notes + ignored, source, infer=True)
 
 
@@ -98,9 +101,13 @@ def panel_with_schema(frame: pd.DataFrame, schema: Schema, *, source: str = "tab
         except DataError as error:
             remedy = f"the model tells its series apart by {schema.id!r}: add it, a new name for a new series"
             raise DataError(f"{error}; {remedy}") from None
+    if schema.text is not None:
+        try:
+            require(frame, [schema.text], source)
+        except DataError as error:
+            raise DataError(f"{error}; the model reads a text in each row: add it, its cells may be empty") from None
     require(frame, schema.columns, source)
-    frame_columns = [name for name in (schema.id, *schema.columns) if name is not None]
-    known = {*frame_columns, schema.time}
+    known = {schema.time, schema.id, schema.text, *schema.columns}
     extra = [name for name in frame.columns if name not in known and not name.startswith("Unnamed: ")]
     notes = [*note, f"ignored columns that the model does not know: {listed(extra)}"] if extra else note
     values = [_complete(frame, name, source) for name in schema.columns]
@@ -115,8 +122,8 @@ def read_panel(
     decimal: str = ".",
     encoding: str = "utf-8-sig",
 ) -> Panel:
-    """New rows of a known table from a file: `read_table`, then `panel_with_schema`; times and ids as written."""
-    written = [name for name in (schema.time, schema.id) if name is not None]
+    """New rows of a known table from a file: `read_table`, then `panel_with_schema`; times, ids, texts as written."""
+    written = [name for name in (schema.time, schema.id, schema.text) if name is not None]
     frame = read_table(path_or_buffer, sep=sep, decimal=decimal, encoding=encoding, text=written)
     return panel_with_schema(frame, schema, source=source_name(path_or_buffer))
 

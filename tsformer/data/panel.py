@@ -29,6 +29,7 @@ class Schema:
         zone: time zone of a datetime column, None for local time.
         time_format: `strftime` format in which the user's file writes times, with %3f for milliseconds; None for
             datetime columns in memory.
+        text: name of the column of texts; None when there is none.
     """
 
     targets: tuple[str, ...]
@@ -39,6 +40,7 @@ class Schema:
     frequency: str | float | None = None
     zone: str | None = None
     time_format: str | None = None
+    text: str | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -53,7 +55,8 @@ class Schema:
         """Raises TypeError or ValueError when the document is not a schema."""
         fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in document.items()}
         schema = cls(**fields)
-        words, frequency = (schema.time, schema.id, schema.zone, schema.time_format), schema.frequency
+        words = (schema.time, schema.id, schema.zone, schema.time_format, schema.text)
+        frequency = schema.frequency
         named = all(isinstance(name, str) for name in schema.columns) and all(isinstance(w, str | None) for w in words)
         if not named or isinstance(frequency, bool) or not isinstance(frequency, str | int | float | None):
             raise ValueError("the schema does not hold names and a frequency")
@@ -97,6 +100,7 @@ class Panel:
         schema: the user's table.
         defaults: windows that suit the data.
         notes: what was done on reading that the user should hear of, one line each.
+        texts: the text of each row, "" where there is none; None without texts.
     """
 
     values: np.ndarray
@@ -106,6 +110,7 @@ class Panel:
     schema: Schema
     defaults: Defaults = field(default_factory=Defaults)
     notes: tuple[str, ...] = ()
+    texts: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.values.dtype != np.float64 or not self.values.flags["C_CONTIGUOUS"]:
@@ -128,7 +133,14 @@ class Panel:
             )
         if len(self.ids) != len(self.offsets) - 1:
             raise ValueError(f"Panel has {len(self.ids)} ids for {len(self.offsets) - 1} series")
-        names = [name for name in (self.schema.time, self.schema.id, *self.schema.columns) if name is not None]
+        if (self.texts is None) != (self.schema.text is None):
+            raise ValueError("Panel has texts of no name in its schema, or a name of texts that it has not")
+        if self.texts is not None and len(self.texts) != rows:
+            raise ValueError(f"Panel has {len(self.texts)} texts for {rows} rows")
+        if not all(isinstance(text, str) for text in self.texts or ()):
+            raise TypeError("Panel.texts must hold text only")
+        named = (self.schema.time, self.schema.id, self.schema.text, *self.schema.columns)
+        names = [name for name in named if name is not None]
         for what, found in (("id", self.ids), ("column", names)):
             repeated = next((name for name, count in Counter(found).items() if count > 1), None)
             if repeated is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from dataclasses import replace
 from pathlib import PurePath
 
@@ -17,6 +18,7 @@ from tsformer.data.wall import as_numbers
 from tsformer.errors import DataError
 
 _CLOCKS = {"time", "hour", "hr", "clock"}
+_HALF_CHARACTER = re.compile("[\ud800-\udfff]")  # of a surrogate pair
 
 
 def assemble(
@@ -32,7 +34,7 @@ def assemble(
     """Rows grouped by series and put in order of time.
 
     Args:
-        frame: the table, for the id column and for messages.
+        frame: the table, for the columns of ids and of texts, and for messages.
         values: one float64 `[rows]` for each of the schema's columns.
         times: of each row, `[rows]`.
         schema: what is known; with `infer` its frequency is found, otherwise the rows are checked against it.
@@ -40,7 +42,8 @@ def assemble(
         source: what messages call the table.
 
     Raises:
-        DataError: on times that repeat within a series, gaps, irregular steps, or several frequencies.
+        DataError: on times that repeat within a series, gaps, irregular steps, several frequencies, or texts that no
+            file can hold.
     """
     codes, ids = _series(frame, schema.id, source)
     keys = as_numbers(times)
@@ -68,7 +71,8 @@ def assemble(
             if away:
                 notes = [*notes, f"{away} weekday(s) without a row are taken as holidays"]
     table = np.ascontiguousarray(np.column_stack(values)[order], dtype=np.float64)
-    return Panel(table, offsets, times, ids, schema, notes=tuple(notes))
+    texts = None if schema.text is None else _texts(frame, schema.text, order, source)
+    return Panel(table, offsets, times, ids, schema, notes=tuple(notes), texts=texts)
 
 
 def _series(frame: pd.DataFrame, id: str | None, source: str) -> tuple[np.ndarray, tuple[str, ...]]:
@@ -88,6 +92,19 @@ def _series(frame: pd.DataFrame, id: str | None, source: str) -> tuple[np.ndarra
             f"{place(frame, int(empty.argmax()))}: complete or remove them"
         )
     return codes.astype(np.int64), names
+
+
+def _texts(frame: pd.DataFrame, name: str, order: np.ndarray, source: str) -> tuple[str, ...]:
+    """The texts of a column, in that order of the rows; "" where a cell is missing."""
+    column = frame[name]
+    texts = ["" if missing else str(cell) for cell, missing in zip(column, column.isna(), strict=True)]
+    broken = next((row for row, text in enumerate(texts) if _HALF_CHARACTER.search(text)), None)
+    if broken is not None:
+        raise DataError(
+            f"{source}: column {name!r} holds half of a character in {place(frame, broken)}, which no file can hold: "
+            "correct it"
+        )
+    return tuple(texts[row] for row in order)
 
 
 def _common_frequency(
@@ -156,7 +173,7 @@ def _repeated(
         f"{source}: column {schema.time!r} repeats {int(repeated.sum())} time(s){series}, the first "
         f"{show(times[first])} in {place(frame, first)} and {place(frame, second)}"
     )
-    rest = [c for c in frame.columns if c not in (schema.time, schema.id)]
+    rest = [c for c in frame.columns if c not in (schema.time, schema.id, schema.text)]
 
     def unique_with(*names: str) -> bool:
         return not pd.concat([pd.Series(times, index=frame.index), frame[list(names)]], axis=1).duplicated().any()

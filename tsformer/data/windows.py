@@ -10,6 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from tsformer.data.ragged import Ragged
+from tsformer.data.vocabulary import PAD
+
 _UNUSED: Any = None  # what every numeric model reads is typed as a tensor, though a token task leaves it None
 
 
@@ -33,7 +36,8 @@ class Batch:
         target_tokens: int64 `[batch, target_length]`.
         target_token_mask: like `target_tokens`.
         label: int64 `[batch]`.
-        series: int64 `[batch]`, index of the series.
+        hidden: boolean `[batch, time]`, True = hidden from a model that is pretrained and has to find what was there.
+        series: int64 `[batch]`, index of the series or example.
         origin: int64 `[batch]`, row of the first predicted step, counted in the windows' own values.
     """
 
@@ -50,6 +54,7 @@ class Batch:
     target_tokens: Tensor | None = None
     target_token_mask: Tensor | None = None
     label: Tensor | None = None
+    hidden: Tensor | None = None
     series: Tensor | None = None
     origin: Tensor | None = None
 
@@ -72,6 +77,8 @@ class Windows:
         lookback, horizon, targets: the window's shape.
         known: number of future covariates, the last channels of `values`.
         future: False when the predicted steps lie beyond the data.
+        tokens: `[rows, length]`, the text of each row, as `padded` makes it; a window sees those of its lookback. None
+            without texts.
     """
 
     values: Tensor
@@ -83,6 +90,7 @@ class Windows:
     targets: int
     known: int = 0
     future: bool = True
+    tokens: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.origins)
@@ -98,16 +106,19 @@ class Windows:
             origins, starts, series = origins[index], starts[index], series[index]
         rows = origins[:, None] + torch.arange(-self.lookback, 0)
         real = rows >= starts[:, None]
-        values = self.values[rows.clamp_min(0)]
+        rows = rows.clamp_min(0)
+        values = self.values[rows]
         if not bool(real.all()):
             values = torch.where(real[:, :, None], values, 0.0)
         channels = values.shape[-1] - self.known
         past = values[..., :channels]
-        future = future_mask = future_known = None
+        future = future_mask = future_known = tokens = None
         if self.future:
             ahead = self.values[origins[:, None] + torch.arange(self.horizon)]
             future, future_known = ahead[..., : self.targets], ahead[..., channels:]
             future_mask = torch.ones_like(future, dtype=torch.bool)
+        if self.tokens is not None:
+            tokens = torch.where(real[:, :, None], self.tokens[rows].long(), PAD)
         return Batch(
             past=past,
             past_mask=real[:, :, None].expand_as(past),
@@ -115,6 +126,8 @@ class Windows:
             future_known=future_known if self.known else None,
             future=future,
             future_mask=future_mask,
+            tokens=tokens,
+            token_mask=None if tokens is None else tokens != PAD,
             series=series,
             origin=origins,
         )
@@ -123,6 +136,12 @@ class Windows:
         """All windows in order, the last batch smaller when it must be."""
         for start in range(0, len(self), size):
             yield self.batch(torch.arange(start, min(start + size, len(self))))
+
+    def passes(self, size: int, generator: np.random.Generator) -> Iterator[np.ndarray]:
+        """The windows of each training step, int64 `[at most size]`, without end; each pass has all of them once."""
+        while True:
+            order = generator.permutation(len(self))
+            yield from (order[start : start + size] for start in range(0, len(order), size))
 
     def thin(self, most: int) -> Windows:
         """At most `most` windows, evenly spaced."""
@@ -143,6 +162,7 @@ def cut_windows(
     targets: int,
     known: int = 0,
     stride: int = 1,
+    tokens: Tensor | None = None,
 ) -> Windows:
     """All windows whose targets lie in rows `[first, stop)` of their series; inputs may reach back before `first`.
 
@@ -151,6 +171,7 @@ def cut_windows(
         offsets: int64 `[series + 1]`.
         first, stop: int64 `[series]`, counted from each series' start.
         stride: steps between two windows of a series.
+        tokens: the text of each row of `values`, see `padded`.
     """
     counts = np.maximum(0, (stop - first - horizon) // stride + 1)
     series = np.repeat(np.arange(len(counts)), counts)
@@ -166,4 +187,14 @@ def cut_windows(
         horizon,
         targets,
         known,
+        tokens=tokens,
     )
+
+
+def padded(texts: Ragged, length: int) -> Tensor:
+    """The first `length` tokens of each text, int32 `[texts, length]`, filled up with `PAD` on the right."""
+    step = np.arange(length)
+    real = step < texts.lengths[:, None]
+    table = np.full(real.shape, PAD, dtype=np.int32)
+    table[real] = texts.values[(texts.offsets[:-1, None] + step)[real]]
+    return torch.from_numpy(table)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import io
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from tsformer.atomic import write_atomically
-from tsformer.errors import ResourceError, UsageError, in_words, out_of_memory
+from tsformer.errors import UsageError
+from tsformer.report.picture import picture
 
 if TYPE_CHECKING:
     from tsformer.data.panel import Panel
-    from tsformer.fitting import Result
     from tsformer.forecast import Forecast
+    from tsformer.results import ForecastResult
 
 MOST_PANELS = 6  # targets or series in one picture
 FORMATS = (".png", ".svg", ".pdf", ".jpg")
@@ -38,7 +36,7 @@ def require(file: Path) -> None:
         raise UsageError(f"--plot {file}: the file must end in {', '.join(FORMATS)}")
 
 
-def plot_test(result: Result, file: Path) -> None:
+def plot_test(result: ForecastResult, file: Path) -> None:
     """The last test window of each series and target, as many as a picture can show: what the model saw, what came,
     what it said.
 
@@ -67,7 +65,7 @@ def plot_test(result: Result, file: Path) -> None:
             for column, name in enumerate(targets[: MOST_PANELS - len(parts)])
         ]
     title = f"{result.fitted.settings.model.name}: the last {problem.horizon} steps of the test part"
-    _write(_draw(parts, title + _shown(len(panel.ids), len(targets)), file), file)
+    _draw(parts, title + _shown(len(panel.ids), len(targets)), file)
 
 
 def plot_forecast(panel: Panel, forecast: Forecast, file: Path, model: str) -> None:
@@ -97,7 +95,7 @@ def plot_forecast(panel: Panel, forecast: Forecast, file: Path, model: str) -> N
             for column, name in enumerate(targets[: MOST_PANELS - len(parts)])
         ]
     title = f"{model}: forecast of {horizon} step{'s' if horizon > 1 else ''}"
-    _write(_draw(parts, title + _shown(len(panel.ids), len(targets)), file), file)
+    _draw(parts, title + _shown(len(panel.ids), len(targets)), file)
 
 
 _Line = tuple[pd.Index, np.ndarray]
@@ -132,40 +130,22 @@ def _shown(series: int, targets: int) -> str:
     return f", {MOST_PANELS} of {series * targets} lines ({series} series, {targets} targets)"
 
 
-def _draw(parts: Sequence[_Part], title: str, file: Path) -> bytes:
-    """The picture in the format that the file's ending says."""
-    import matplotlib
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    picture = io.BytesIO()
-    # A dollar in a column's name is no formula. Glyphs that the font lacks are drawn as boxes, without a warning.
-    settings: Any = {"text.parse_math": False, "text.usetex": False}
-    try:
-        with warnings.catch_warnings(), matplotlib.rc_context(settings):
-            warnings.simplefilter("ignore")
-            figure = Figure(figsize=(9, 1.2 + 2.4 * len(parts)), layout="constrained")
-            FigureCanvasAgg(figure)  # no display, and no global state of pyplot
-            axes: Any = figure.subplots(len(parts), 1, squeeze=False)
-            for part, axis in zip(parts, axes[:, 0], strict=True):
-                _draw_part(part, axis)
-            # On the line of the first diagram's title, at its right end: it hides no data there.
-            legend = axes[0, 0].legend(
-                loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.1, frameon=False, ncols=3, fontsize=9
-            )
-            # Titles come last, when it is known how wide they may be.
-            figure.draw_without_rendering()
-            whole, width = figure.bbox.width, axes[0, 0].bbox.width
-            beside = legend.get_window_extent().width
-            _fit_in(figure.suptitle("", fontsize=11), title, 0.98 * whole)
-            for row, (part, axis) in enumerate(zip(parts, axes[:, 0], strict=True)):
-                _fit_in(axis.set_title("", fontsize=10, loc="left"), part.title, width - beside * (row == 0))
-            figure.savefig(picture, format=file.suffix[1:].lower(), dpi=120)
-    except Exception as error:
-        if out_of_memory(error):
-            raise
-        raise ResourceError(f"cannot draw the picture '{file}': {in_words(error)}") from None
-    return picture.getvalue()
+def _draw(parts: Sequence[_Part], title: str, file: Path) -> None:
+    with picture(file, 9, 1.2 + 2.4 * len(parts)) as figure:
+        axes: Any = figure.subplots(len(parts), 1, squeeze=False)
+        for part, axis in zip(parts, axes[:, 0], strict=True):
+            _draw_part(part, axis)
+        # On the line of the first diagram's title, at its right end: it hides no data there.
+        legend = axes[0, 0].legend(
+            loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.1, frameon=False, ncols=3, fontsize=9
+        )
+        # Titles come last, when it is known how wide they may be.
+        figure.draw_without_rendering()
+        whole, width = figure.bbox.width, axes[0, 0].bbox.width
+        beside = legend.get_window_extent().width
+        _fit_in(figure.suptitle("", fontsize=11), title, 0.98 * whole)
+        for row, (part, axis) in enumerate(zip(parts, axes[:, 0], strict=True)):
+            _fit_in(axis.set_title("", fontsize=10, loc="left"), part.title, width - beside * (row == 0))
 
 
 def _draw_part(part: _Part, axis: Any) -> None:
@@ -187,14 +167,6 @@ def _fit_in(text: Any, words: str, width: float) -> None:
     while kept > 8 and text.get_window_extent().width > width:
         kept = int(0.95 * kept)
         text.set_text(f"{words[: kept // 2]} … {words[-(kept // 2) :]}")
-
-
-def _write(picture: bytes, file: Path) -> None:
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(file, picture)
-    except OSError as error:
-        raise ResourceError(f"cannot write the picture '{file}': {error.strerror or error}") from None
 
 
 def _joined(past: _Line, then: _Line) -> _Line:

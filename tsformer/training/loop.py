@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,8 +13,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from tsformer.data.examples import Examples
 from tsformer.data.windows import Batch, Windows
 from tsformer.errors import DivergedError
+from tsformer.nn.objective import Objective, Verdict
 from tsformer.nn.outputs import Output
 from tsformer.settings import TrainConfig
 from tsformer.training import schedules
@@ -40,7 +42,8 @@ class History:
     """How a training went.
 
     Attributes:
-        evaluations: one record per evaluation: step, train_loss, validation_loss, learning_rate, truth, seconds.
+        evaluations: one record per evaluation: step, train_loss, validation_loss, further measures of the task,
+            learning_rate, truth, seconds.
         steps: steps taken.
         best_step: the step whose weights were kept.
         stopped: "finished", "early", "interrupted" or "diverged".
@@ -56,11 +59,12 @@ class History:
 
 def train(
     module: nn.Module,
-    windows: Windows,
-    validation: Windows,
-    output: Output,
+    examples: Examples,
+    validation: Examples,
+    objective: Objective,
     config: TrainConfig,
     *,
+    groups: Sequence[dict[str, Any]] | None = None,
     generator: np.random.Generator,
     device: torch.device,
     on_step: Callable[[Progress], None] = lambda progress: None,
@@ -69,65 +73,67 @@ def train(
 ) -> History:
     """Fit `module` in place; on every way out it carries the weights that were best on validation.
 
-    Validation is free-running: the decoder is never fed the truth there. With `config.ema` the moving average of the
-    weights is what is validated and kept; the optimiser goes on from the weights themselves.
+    Validation is as the objective says: forecasts run freely there, and are never fed the truth. With `config.ema` the
+    moving average of the weights is what is validated and kept; the optimiser goes on from the weights themselves.
 
     Args:
-        generator: draws the order of the windows; dropout and scheduled sampling use torch's global generator.
+        groups: of parameters, as an optimiser takes them, each with a "rate" that its learning rate is multiplied by;
+            by default all that is trained, at 1.
+        generator: draws the order of the examples; dropout and scheduled sampling use torch's global generator.
         interrupted: asked before each step; True ends the training as if it were complete.
 
     Returns:
         How it went. A loss that is not finite ends the training too; the history then carries the error.
     """
-    size, steps = config.batch_for(len(windows)), config.steps_for(len(windows))
+    size, steps = config.batch_for(len(examples)), config.steps_for(len(examples))
     warmup = config.warmup_for(steps)
     every = min(config.eval_every, steps)
-    optimizer, average = _adamw(module, config), WeightAverage(module, config.ema)
+    optimizer, average = _adamw(groups or everything(module), config), WeightAverage(module, config.ema)
     validation = validation.thin(config.eval_windows)
 
     history = History()
-    best_loss, best_weights = math.inf, None
+    best: Verdict | None = None
+    best_weights = None
     patience, started = config.patience, time.perf_counter()
     losses: list[float] = []
-    order = np.empty(0, dtype=np.int64)
+    order = examples.passes(size, generator)
     try:
         for step in range(steps):
             if interrupted():
                 history.stopped = "interrupted"
                 break
-            if len(order) == 0:
-                order = generator.permutation(len(windows))
-            index, order = order[:size], order[size:]
-            batch = windows.batch(torch.from_numpy(index)).to(device)
+            index = next(order)
+            batch = examples.batch(torch.from_numpy(index)).to(device)
 
             rate = config.lr * schedules.rate(config.lr_schedule, step, steps, warmup)
             truth = schedules.truth(
                 config.truth_schedule, step, steps, config.truth_start, config.truth_end, config.truth_decay
             )
             for group in optimizer.param_groups:
-                group["lr"] = rate
+                group["lr"] = rate * group["rate"]
             module.train()
             optimizer.zero_grad(set_to_none=True)
-            loss = output.loss(module(batch, truth=truth), batch)
+            loss = objective.loss(module(batch, truth=truth), batch)
             loss.backward()  # type: ignore[no-untyped-call]
             norm = nn.utils.clip_grad_norm_(module.parameters(), config.clip)
             losses.append(_finite(loss, norm, step, rate, history.best_step, index))
             optimizer.step()
             average.update(step)
             history.steps = step + 1
-            on_step(Progress(step + 1, steps, losses[-1], rate, best_loss))
+            on_step(Progress(step + 1, steps, losses[-1], rate, best.loss if best else math.inf))
 
             if history.steps % every and history.steps != steps:
                 continue
             with average.in_place():
-                validation_loss = evaluate(module, validation, output, device)
-                improved = validation_loss < best_loss
+                verdict = evaluate(module, validation, objective, device)
+                improved = best is None or verdict.rank > best.rank
                 if improved:
-                    best_loss, best_weights = validation_loss, copy.deepcopy(module.state_dict())
+                    best, best_weights = verdict, copy.deepcopy(module.state_dict())
             record = {
                 "step": history.steps,
                 "train_loss": sum(losses) / len(losses),
-                "validation_loss": validation_loss,
+                "validation_loss": verdict.loss,
+                **verdict.measures,
                 "learning_rate": rate,
                 "truth": truth,
                 "seconds": round(time.perf_counter() - started, 3),
@@ -152,50 +158,64 @@ def train(
 
 
 def evaluate(
-    module: nn.Module, windows: Windows, output: Output, device: torch.device, size: int = PREDICTED_AT_ONCE
-) -> float:
-    """Free-running loss over all windows, whatever the batch size.
+    module: nn.Module, examples: Examples, objective: Objective, device: torch.device, size: int = PREDICTED_AT_ONCE
+) -> Verdict:
+    """What the objective says of all examples, whatever the batch size.
 
     Raises:
-        DivergedError: it is not finite.
+        DivergedError: the loss is not finite.
     """
     module.eval()
-    losses, counts = [], []
+    tallies = []
     with torch.inference_mode():
-        for batch in windows.batches(size):
+        for batch in examples.batches(size):
             batch = batch.to(device)
-            losses.append(output.loss(module(without_future(batch)), batch).float())
-            whole = torch.tensor(len(batch.past), device=device)
-            counts.append(whole if batch.future_mask is None else batch.future_mask.sum())
+            given = batch if objective.truth else without_truth(batch)
+            tallies.append(objective.tally(module(given, truth=objective.truth), batch))
     # Read at the end only: reading a number from a device waits for all that it has been given to do.
-    sums = [(loss * count, count) for loss, count in zip(_numbers(losses), _numbers(counts), strict=True)]
-    mean = sum(loss for loss, _ in sums) / max(1, sum(count for _, count in sums))
-    if not math.isfinite(mean):
-        raise DivergedError(f"the validation loss is {mean}; lower --train.lr or look for extreme values in the data")
-    return mean
+    verdict = objective.verdict(torch.stack(tallies).cpu().double().sum(0).tolist())
+    if not math.isfinite(verdict.loss):
+        raise DivergedError(
+            f"the validation loss is {verdict.loss}; lower --train.lr or look for extreme values in the data"
+        )
+    return verdict
 
 
 def predict(
     module: nn.Module, windows: Windows, output: Output, device: torch.device, size: int = PREDICTED_AT_ONCE
 ) -> np.ndarray:
     """Free-running point forecasts of all windows, float64 `[windows, horizon, targets]`, on the windows' scale."""
-    module.eval()
-    with torch.inference_mode():
-        parts = [output.point(module(without_future(batch).to(device))).cpu() for batch in windows.batches(size)]
+    parts = [output.point(prediction).cpu() for prediction, _ in predictions(module, windows, device, size)]
     path = torch.cat(parts).double().numpy()
     if path.shape != (len(windows), windows.horizon, windows.targets):
         raise ValueError(f"{path.shape} is predicted, not {(len(windows), windows.horizon, windows.targets)}")
     return path
 
 
-def without_future(batch: Batch) -> Batch:
-    """What a model is given to be judged by: it cannot look at the truth."""
-    return replace(batch, future=None, future_mask=None)
+def predictions(
+    module: nn.Module, examples: Examples, device: torch.device, size: int = PREDICTED_AT_ONCE
+) -> Iterator[tuple[Tensor, Batch]]:
+    """What a module predicts of each batch without seeing the truth; the batch, truth included, is on the CPU."""
+    module.eval()
+    for batch in examples.batches(size):
+        with torch.inference_mode():
+            prediction = module(without_truth(batch).to(device))
+        yield prediction, batch
 
 
-def _adamw(module: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
+def without_truth(batch: Batch) -> Batch:
+    """What a model is given to be judged by: it cannot look at the answer."""
+    return replace(batch, future=None, future_mask=None, target_tokens=None, target_token_mask=None, label=None)
+
+
+def everything(module: nn.Module) -> list[dict[str, Any]]:
+    """All parameters in one group, at the full learning rate."""
+    return [{"params": list(module.parameters()), "rate": 1.0}]
+
+
+def _adamw(groups: Sequence[dict[str, Any]], config: TrainConfig) -> torch.optim.Optimizer:
     # the plain for-loop implementation stalls for seconds on CPU, fused does not
-    return torch.optim.AdamW(module.parameters(), lr=config.lr, weight_decay=config.weight_decay, fused=True)
+    return torch.optim.AdamW(groups, lr=config.lr, weight_decay=config.weight_decay, fused=True)
 
 
 def _numbers(scalars: Sequence[Tensor]) -> list[float]:

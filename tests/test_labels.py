@@ -1,0 +1,44 @@
+"""Labels in the type of their owner, and back from a run."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tsformer.data.labels import classes_from, kind_of, labels_from
+from tsformer.errors import DataError
+
+
+@pytest.mark.parametrize(
+    ("y", "dtype"),
+    [
+        ([True, False], bool),
+        ([2, 10], np.int64),
+        (np.array([2, 10], dtype=np.int8), np.int8),
+        (pd.array([2, 10], dtype="Int64"), np.int64),
+        (pd.array([True, False], dtype="boolean"), bool),
+        ([2.0, -1.0], np.float64),
+        (["b", "a"], object),
+        (np.array(["b", "a"]), "<U1"),
+        (pd.Series(["b", "a"]), object),
+    ],
+)
+def test_types_survive_a_run(y, dtype):
+    labels = labels_from(y, 2)
+    assert labels.dtype == dtype
+    classes = np.unique(labels)
+    names = sorted(map(str, labels))  # the order of a run
+    back = classes_from(names, kind_of(classes))
+    assert back.tolist() == classes.tolist()
+    assert [type(value) for value in back.tolist()] == [type(value) for value in classes.tolist()]
+
+
+def test_a_column_of_a_table():
+    assert labels_from(pd.DataFrame({"kind": ["x", "y"]}), 2).tolist() == ["x", "y"]
+    with pytest.raises(DataError, match="X has 3 examples and y 2 labels"):
+        labels_from(["x", "y"], 3)
+
+
+@pytest.mark.parametrize(("names", "kind"), [(["a"], "int"), (["1"], "complex")])
+def test_damaged_classes(names, kind):
+    with pytest.raises((KeyError, ValueError)):
+        classes_from(names, kind)

@@ -1,0 +1,33 @@
+"""A fitted model with all that its use needs, and all that a run folder holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from torch import nn
+
+from tsformer.data.panel import Schema
+from tsformer.data.sequences import SequenceSchema
+from tsformer.data.transforms import Chain
+from tsformer.plugin import Problem
+from tsformer.settings import Settings
+from tsformer.words import Words
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """All that a prediction needs.
+
+    Attributes:
+        settings: with a complete window.
+        schema: the user's table: a `SequenceSchema` where the data were sequences.
+        chain: the transforms.
+        words: vocabulary and classes, where there are any.
+    """
+
+    settings: Settings
+    problem: Problem
+    schema: Schema | SequenceSchema
+    chain: Chain
+    module: nn.Module
+    words: Words = field(default_factory=Words)

@@ -1,0 +1,274 @@
+"""What a fit gives, task by task: the model, how training went, and its score on the test part."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from tsformer.data.sequence_set import Padding
+from tsformer.errors import DivergedError
+from tsformer.evaluation import classes
+from tsformer.evaluation.answers import AnswerScore, answer_score
+from tsformer.evaluation.baselines import BASELINES
+from tsformer.evaluation.cautions import not_beaten, without_mase
+from tsformer.evaluation.classes import ClassScore
+from tsformer.evaluation.hidden import HiddenScore, hidden_score
+from tsformer.evaluation.metrics import Errors, Score, seasonal_scale
+from tsformer.fitted import Fitted
+from tsformer.nn.outputs import output_of
+from tsformer.parameters import by_gradients, parameters_of
+from tsformer.plugin import Task
+from tsformer.prediction import answers_of, probabilities_of
+from tsformer.preparation import Prepared, origin_rows
+from tsformer.sequence_preparation import PreparedSequences
+from tsformer.training.loop import History, predict
+
+SCORED_AT_ONCE = 2**20
+"""Numbers of a forecast that are compared with the truth at a time: errors take several arrays of that size."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a fit gives, whatever the task.
+
+    Attributes:
+        fitted: the model.
+        prepared: the data that it was fitted on.
+        history: how the training went.
+        seconds: wall time.
+    """
+
+    fitted: Fitted
+    prepared: Prepared | PreparedSequences
+    history: History
+    seconds: float
+
+    def summary(self) -> dict[str, Any]:
+        """What a run's manifest says of its fit."""
+        stopped = self.history.stopped
+        return {
+            "status": "complete" if stopped in ("finished", "early") else stopped,
+            "steps": self.history.steps,
+            "best_step": self.history.best_step,
+            "metrics": self.metrics(),
+        }
+
+    @abstractmethod
+    def metrics(self) -> dict[str, Any]:
+        """The score on the test part, and what naive answers would get."""
+
+    @abstractmethod
+    def cautions(self) -> list[str]:
+        """What the user should not overlook, one line each."""
+
+    @abstractmethod
+    def about(self) -> dict[str, Any]:
+        """What the data are, in plain numbers and words."""
+
+    def to_json(self, run: str | None) -> dict[str, Any]:
+        """The object that `fit --json` prints. What is undefined is null."""
+        settings = self.fitted.settings
+        return {
+            "schema": 1,
+            "task": self.fitted.problem.task.value,
+            "run": run,
+            "model": settings.model.name,
+            "data": settings.data.name if settings.data else None,
+            **self.about(),
+            "seconds": round(self.seconds, 3),
+            "steps": self.history.steps,
+            "parameters": parameters_of(self.fitted.module),
+            **self.metrics(),
+        }
+
+
+@dataclass(frozen=True)
+class ForecastResult(Result):
+    """A forecaster.
+
+    Attributes:
+        test: errors on the test part, in the user's units.
+        baselines: the same for each naive forecast.
+        forecast: the model's forecasts of all test windows, float64 `[windows, horizon, targets]`.
+    """
+
+    prepared: Prepared
+    test: Score
+    baselines: Mapping[str, Score]
+    forecast: np.ndarray
+
+    def metrics(self) -> dict[str, Any]:
+        """Errors on the test part: of the model, by target, and of the naive forecasts."""
+        return {
+            "test": self.test.overall,
+            "by_target": self.test.by_target,
+            "baselines": {name: baseline.overall for name, baseline in self.baselines.items()},
+        }
+
+    def cautions(self) -> list[str]:
+        name, season = self.fitted.settings.model.name, self.fitted.problem.season
+        rows = int(self.prepared.split.validation.max())
+        return [
+            *not_beaten(name, self.test, self.baselines, season),
+            *without_mase(self.test, season, rows),
+        ]
+
+    def about(self) -> dict[str, Any]:
+        return {"series": len(self.prepared.panel.ids), "season": self.fitted.problem.season}
+
+
+@dataclass(frozen=True)
+class SequenceResult(Result):
+    """A model of sequences: classes, answers or hidden steps.
+
+    Attributes:
+        padding: how much of a pass is padded; None for windows of a panel, and where nothing is learned in passes.
+    """
+
+    padding: Padding | None
+
+    def about(self) -> dict[str, Any]:
+        parts = self.prepared.parts
+        counts = {name: len(getattr(parts, name)) for name in ("train", "validation", "test")}
+        padding = self.padding and {"bucketed": self.padding.bucketed, "shuffled": self.padding.shuffled}
+        return {"examples": counts, "lookback": parts.problem.lookback, "padding": padding}
+
+    def cautions(self) -> list[str]:
+        return []
+
+
+@dataclass(frozen=True)
+class ClassResult(SequenceResult):
+    """A classifier.
+
+    Attributes:
+        score: on the part that is scored.
+        baseline: of always giving each class its share of the training part.
+        part: "test", or "validation" where nothing is held out.
+    """
+
+    score: ClassScore
+    baseline: ClassScore
+    part: str = "test"
+
+    def metrics(self) -> dict[str, Any]:
+        """Of the model, by class, and of the majority class."""
+        return {
+            self.part: self.score.overall,
+            "by_class": self.score.by_class,
+            "confusion": self.score.confusion.tolist(),
+            "baselines": {"majority": self.baseline.overall},
+        }
+
+    def cautions(self) -> list[str]:
+        model = self.fitted.settings.model.name
+        return list(classes.cautions(model, self.score, self.baseline, labels_of(self.prepared, "train"), self.part))
+
+
+@dataclass(frozen=True)
+class AnswerResult(SequenceResult):
+    """A model that answers one sequence by another.
+
+    Attributes:
+        score: on the test part, beside naive answers.
+    """
+
+    score: AnswerScore
+
+    def metrics(self) -> dict[str, Any]:
+        return self.score.to_json()
+
+    def cautions(self) -> list[str]:
+        return list(self.score.cautions(self.fitted.settings.model.name))
+
+
+@dataclass(frozen=True)
+class HiddenResult(SequenceResult):
+    """A pretrained model.
+
+    Attributes:
+        score: how well it finds hidden steps of the test part, beside a naive guess.
+    """
+
+    score: HiddenScore
+
+    def metrics(self) -> dict[str, Any]:
+        return self.score.to_json()
+
+    def cautions(self) -> list[str]:
+        return list(self.score.cautions(self.fitted.settings.model.name))
+
+
+def result_of(
+    fitted: Fitted,
+    prepared: Prepared | PreparedSequences,
+    history: History,
+    device: torch.device,
+    seconds: Callable[[], float],
+) -> Result:
+    """Score a model on the test part.
+
+    Args:
+        seconds: asked at the end how long all of it took.
+    """
+    parts = prepared.parts
+    if isinstance(prepared, Prepared) and fitted.problem.task is Task.FORECAST:
+        forecast = backcast(fitted, prepared, device)
+        test, baselines = _errors(prepared, forecast)
+        return ForecastResult(fitted, prepared, history, seconds(), test, baselines, forecast)
+    padding = None
+    if isinstance(prepared, PreparedSequences) and by_gradients(fitted.settings.model.plugin, fitted.module):
+        padding = prepared.padding(fitted.settings.train)
+    with fitted.settings.model.at_fault("prediction"):
+        if fitted.problem.task is Task.CLASSIFY:
+            part = "test" if len(parts.test) else "validation"
+            probabilities, labels = probabilities_of(fitted, getattr(parts, part), device), labels_of(prepared, part)
+            names = fitted.words.classes
+            score = classes.class_score(labels, probabilities, names)
+            naive = classes.majority(labels_of(prepared, "train"), labels, names)
+            return ClassResult(fitted, prepared, history, seconds(), padding, score, naive, part)
+        if fitted.problem.task is Task.SEQUENCE:
+            answered = answer_score(*answers_of(fitted, parts.test, parts.train, device))
+            return AnswerResult(fitted, prepared, history, seconds(), padding, answered)
+        hidden = hidden_score(fitted.module, parts, device)
+    return HiddenResult(fitted, prepared, history, seconds(), padding, hidden)
+
+
+def labels_of(prepared: Prepared | PreparedSequences, part: str) -> np.ndarray:
+    """The class of each example of a part, int64 `[examples]`."""
+    examples = getattr(prepared.parts, part)
+    labels: np.ndarray = examples.labels[examples.index]
+    return labels
+
+
+def backcast(fitted: Fitted, prepared: Prepared, device: torch.device) -> np.ndarray:
+    """Forecasts of all test windows in the user's units, float64 `[windows, horizon, targets]`."""
+    test = prepared.test
+    with fitted.settings.model.at_fault("prediction"):
+        path = predict(fitted.module, test, output_of(fitted.problem), device)
+    forecast = fitted.chain.inverse(path, prepared.data, test.series.numpy(), test.origins.numpy())
+    if not np.isfinite(forecast).all():
+        raise DivergedError(f"{fitted.settings.model} predicts values that are not finite; nothing usable was learned")
+    return forecast
+
+
+def _errors(prepared: Prepared, forecast: np.ndarray) -> tuple[Score, dict[str, Score]]:
+    panel, problem = prepared.panel, prepared.problem
+    series, origin = prepared.test.series.numpy(), origin_rows(prepared)
+    scale = seasonal_scale(panel, prepared.split.validation, problem.season)
+    own = Errors(scale, panel.schema.targets)
+    naive = {name: Errors(scale, panel.schema.targets) for name in BASELINES}
+    size = max(1, SCORED_AT_ONCE // (problem.horizon * problem.targets))
+    for start in range(0, len(series), size):
+        part = slice(start, start + size)
+        truth = panel.values[origin[part, None] + np.arange(problem.horizon), : problem.targets]
+        own.add(forecast[part], truth, series[part])
+        for name, errors in naive.items():
+            path = BASELINES[name](panel, series[part], origin[part], problem.horizon, problem.season)
+            errors.add(path, truth, series[part])
+    return own.score(), {name: errors.score() for name, errors in naive.items()}
