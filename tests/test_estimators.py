@@ -259,3 +259,31 @@ def test_columns_whose_names_are_no_text(name):
     several = long(["a", "b"]).rename(columns={"unique_id": name})
     forecaster = Forecaster("last_value", horizon=2, lookback=3, id_column=name).fit(several)
     assert forecaster.predict(several)[str(name)].unique().tolist() == ["a", "b"]
+
+
+TCN = {"model_options": {"d_model": 8, "n_layers": 2}, "train_options": {"max_steps": 3}}
+
+
+def test_texts_beside_the_numbers(tmp_path):
+    generator = np.random.default_rng(0)
+    words = generator.choice(["up", "down"], 200)
+    table = pd.DataFrame({"ds": pd.date_range("2024-01-01", periods=200), "y": generator.normal(size=200)})
+    table["headline"] = words
+    forecaster = Forecaster("tcn", horizon=2, lookback=10, text_column="headline", **TCN).fit(table)
+    assert forecaster.fitted_.words.tokenizer.vocabulary.words[4:] == ("down", "up")
+    loaded = tsformer.load(forecaster.save(tmp_path / "run"))
+    assert loaded.text_column == "headline"
+    pd.testing.assert_frame_equal(loaded.predict(table), forecaster.predict())
+    other = table.assign(headline=np.where(words == "up", "down", "up"))
+    assert not np.allclose(loaded.predict(other)["y"], forecaster.predict()["y"])
+    with pytest.raises(DataError, match="headline"):
+        loaded.predict(table.drop(columns="headline"))
+
+
+def test_the_encoder_of_an_earlier_run(air, tmp_path):
+    run = Forecaster("tcn", horizon=12, lookback=24, **TCN).fit(air).save(tmp_path / "run")
+    with pytest.warns(UserWarning, match="loaded .* tensors of the encoder"):
+        frozen = Forecaster("tcn", horizon=6, lookback=24, init_from=run, freeze=True, **TCN).fit(air)
+    kept = tsformer.load(run).fitted_.module.encoder.state_dict()
+    assert all(torch.equal(kept[name], value) for name, value in frozen.fitted_.module.encoder.state_dict().items())
+    assert tsformer.load(frozen.save(tmp_path / "again")).freeze

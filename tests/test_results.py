@@ -56,7 +56,8 @@ def test_in_plain_numbers(made, task):
     assert summary["metrics"] == {name: found[name] for name in summary["metrics"]}
     if task != "forecast":
         assert found["examples"] == {part: len(getattr(result.prepared.parts, part)) for part in found["examples"]}
-        assert set(found["padding"]) == {"bucketed", "shuffled"}
+        assert set(found["padding"]) == {"bucketing", "bucketed", "shuffled"}
+        assert found["padding"]["bucketing"] is (task != "sequence")
 
 
 def test_the_score_of_classes_is_scikit_learns(made):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -65,7 +66,7 @@ class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         train_options: Mapping[str, Any] | None = None,
         token_options: Mapping[str, Any] | None = None,
         scale: str | Mapping[str, Any] = "standard",
-        init_from: str | None = None,
+        init_from: str | Path | None = None,
         freeze: bool = False,
         seed: int = 0,
         device: str = "auto",
@@ -134,9 +135,6 @@ class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]
             **shared_arguments(settings),
             layout=own.get("layout"),
             lookback=settings.window.lookback,
-            token_options=settings.tokens.model_dump(),
-            init_from=settings.transfer.init_from,
-            freeze=settings.transfer.freeze,
         )
         classifier._set(fitted, summary)
         try:
@@ -153,11 +151,6 @@ class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]
             **super()._values(),
             "task": Task.CLASSIFY.value,
             "window": {"lookback": self.lookback},
-            "tokens": dict(self.token_options or {}),
-            "transfer": {
-                "init_from": None if self.init_from is None else str(self.init_from),
-                "freeze": self.freeze,
-            },
         }
 
     def _new(self, data: Any) -> Sequences:

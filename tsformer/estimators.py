@@ -37,6 +37,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     model_options: Mapping[str, Any] | None
     train_options: Mapping[str, Any] | None
     scale: str | Mapping[str, Any]
+    token_options: Mapping[str, Any] | None
+    init_from: str | Path | None
+    freeze: bool
     seed: int
     device: str
 
@@ -82,6 +85,11 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             if isinstance(self.scale, str)
             else dict(self.scale),
             "train": {**train, "seed": self.seed, "device": self.device},
+            "tokens": dict(self.token_options or {}),
+            "transfer": {
+                "init_from": None if self.init_from is None else str(self.init_from),
+                "freeze": self.freeze,
+            },
         }
 
     def _fit(self, settings: Settings, data: Panel | Sequences) -> list[str]:
@@ -117,6 +125,9 @@ def shared_arguments(settings: Settings) -> dict[str, Any]:
         "model_options": settings.model.config.model_dump(),
         "train_options": settings.train.model_dump(exclude={"seed", "device"}),
         "scale": short(settings.to_json().get("scale", {"name": SCALE})),
+        "token_options": settings.tokens.model_dump(),
+        "init_from": settings.transfer.init_from,
+        "freeze": settings.transfer.freeze,
         "seed": settings.train.seed,
         "device": settings.train.device,
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Self
 
 import pandas as pd
@@ -32,6 +33,10 @@ class Forecaster(Estimator):
         id_column: tells series apart in a long table; a table without this column is one series.
         time_column: the times; a table without this column has them in its index or in the one column of dates.
         targets: names of the columns to predict; None is "y" if there is one, else every numeric column.
+        text_column: texts beside the numbers, of which a forecast reads those of its lookback.
+        token_options: how texts become tokens, `{"tokenizer": "char"}`.
+        init_from: an earlier run, of any task, whose encoder is loaded.
+        freeze: leave what was loaded as it is.
         seed: same seed, same machine: same forecast.
         device: "auto", "cpu", "cuda", ...
 
@@ -55,6 +60,10 @@ class Forecaster(Estimator):
         id_column: str = "unique_id",
         time_column: str = "ds",
         targets: Sequence[str] | None = None,
+        text_column: str | None = None,
+        token_options: Mapping[str, Any] | None = None,
+        init_from: str | Path | None = None,
+        freeze: bool = False,
         seed: int = 0,
         device: str = "auto",
     ) -> None:
@@ -69,6 +78,10 @@ class Forecaster(Estimator):
         self.id_column = id_column
         self.time_column = time_column
         self.targets = targets
+        self.text_column = text_column
+        self.token_options = token_options
+        self.init_from = init_from
+        self.freeze = freeze
         self.seed = seed
         self.device = device
 
@@ -156,6 +169,7 @@ class Forecaster(Estimator):
             id=self._present(data, self.id_column, "unique_id"),
             time=self._present(data, self.time_column, "ds"),
             targets=targets and tuple(str(name) for name in targets),
+            text=None if self.text_column is None else str(self.text_column),
         )
 
     @staticmethod
@@ -177,6 +191,7 @@ class Forecaster(Estimator):
             id_column=schema.id or "unique_id",
             time_column=schema.time or "ds",
             targets=schema.targets,
+            text_column=schema.text,
         )
         forecaster._set(fitted, summary)
         forecaster._rows = forecaster._ids = None

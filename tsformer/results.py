@@ -135,8 +135,17 @@ class SequenceResult(Result):
     def about(self) -> dict[str, Any]:
         parts = self.prepared.parts
         counts = {name: len(getattr(parts, name)) for name in ("train", "validation", "test")}
-        padding = self.padding and {"bucketed": self.padding.bucketed, "shuffled": self.padding.shuffled}
+        padding = self.padding and {
+            "bucketing": self.bucketing,
+            "bucketed": self.padding.bucketed,
+            "shuffled": self.padding.shuffled,
+        }
         return {"examples": counts, "lookback": parts.problem.lookback, "padding": padding}
+
+    @property
+    def bucketing(self) -> bool:
+        """Whether batches were of like lengths."""
+        return isinstance(self.prepared, PreparedSequences) and self.prepared.train.bucketing
 
     def cautions(self) -> list[str]:
         return []

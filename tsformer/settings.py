@@ -16,6 +16,7 @@ from tsformer.plugin import Config, Field, Task
 from tsformer.registry import Kind
 
 DEFAULT_STEPS = 500
+DEFAULT_ANSWER_STEPS = 1000  # of what writes an answer token by token
 MOST_STEPS = 1_000_000  # of a window
 DEVICES = r"auto|cpu|cuda(:\d{1,3})?|mps"
 
@@ -92,7 +93,11 @@ class TrainConfig(Config):
 
     epochs: int | None = Field(None, ge=1, flag="--epochs", description="passes over all training windows")
     max_steps: int | None = Field(
-        None, ge=1, flag="--max-steps", description=f"optimiser steps at most (default: {DEFAULT_STEPS}, or the epochs)"
+        None,
+        ge=1,
+        flag="--max-steps",
+        description=f"optimiser steps at most (default: the epochs, or {DEFAULT_STEPS}; {DEFAULT_ANSWER_STEPS} for "
+        "sequences of tokens)",
     )
     batch_size: int | None = Field(
         None, ge=1, description="windows in one step (default: 64, or a quarter of all where there are fewer than 256)"
@@ -129,7 +134,11 @@ class TrainConfig(Config):
         le=1000,
         description="mean length of a stretch of hidden steps of numbers; tokens are hidden one by one",
     )
-    bucketing: bool = Field(True, description="batches of like lengths, where examples are of unequal length")
+    bucketing: bool | None = Field(
+        None,
+        description="batches of like lengths, where examples are of unequal length (default: yes, but not for "
+        "sequences of tokens, which learn slower from such batches)",
+    )
     ema: float = Field(
         0.0,
         ge=0,

@@ -4,9 +4,9 @@
         [--option train.epochs=5]
 
 FOLDER holds the files that `trials.py` names. Each set is split once, and all systems and seeds get the same parts.
-Accuracy and macro-F1 on the test part, with the F1 of each seed, and the processor's seconds of a fit. `tfidf` is
-scikit-learn's TfidfVectorizer (one and two words, of Chinese one and two characters) and LogisticRegression, whose C
-of 1, 10 and 100 is the best on the validation part.
+Accuracy and macro-F1 on the test part, with the F1 of each seed; F1 on the validation part, to choose options by;
+and the processor's seconds of a fit. `tfidf` is scikit-learn's TfidfVectorizer (one and two words, of Chinese one and
+two characters) and LogisticRegression, whose C of 1, 10 and 100 is the best on the validation part.
 """
 
 import argparse
@@ -26,7 +26,7 @@ SYSTEMS = ("tfidf", "bag_of_words", *NETWORKS)
 
 
 def tfidf(data, analyzer):
-    """Accuracy, macro-F1, seconds, and the C that was chosen."""
+    """Accuracy, macro-F1, that of validation, seconds, and the C that was chosen."""
     started = time.process_time()
     labels = np.array(data.labels)
     places = [np.flatnonzero(data.parts == part) for part in (TRAIN, VALIDATION, TEST)]
@@ -35,18 +35,20 @@ def tfidf(data, analyzer):
     rows = [vectorizer.transform([data.texts[i] for i in place]) for place in places]
     train, validation, test = (labels[place] for place in places)
     tried = {c: LogisticRegression(C=c, max_iter=1000).fit(rows[0], train) for c in (1, 10, 100)}
-    best = max(tried, key=lambda c: f1_score(validation, tried[c].predict(rows[1]), average="macro"))
+    scores = {c: f1_score(validation, tried[c].predict(rows[1]), average="macro") for c in tried}
+    best = max(scores, key=scores.get)
     found = tried[best].predict(rows[2])
     f1 = f1_score(test, found, average="macro")
-    return accuracy_score(test, found), f1, time.process_time() - started, f"C {best}"
+    return accuracy_score(test, found), f1, scores[best], time.process_time() - started, f"C {best}"
 
 
 def network(data, model, seed, options):
-    """Accuracy, macro-F1, seconds, and the step whose weights were kept."""
+    """Accuracy, macro-F1, that of validation, seconds, and the step whose weights were kept."""
     result, seconds = fit(data, "classify", model, seed, options)
     score, history = result.score.overall, result.history
     kept = f"{history.best_step}/{history.steps}" if history.steps else ""
-    return score["accuracy"], score["macro_f1"], seconds, kept
+    validation = max(record["validation_f1"] for record in history.evaluations)
+    return score["accuracy"], score["macro_f1"], validation, seconds, kept
 
 
 def main():
@@ -70,10 +72,11 @@ def main():
                 rows = [network(data, system, 0, {})]
             else:
                 rows = [network(data, system, seed, options) for seed in range(arguments.seeds)]
-            accuracy, f1, seconds, kept = zip(*rows, strict=True)
+            accuracy, f1, validation, seconds, kept = zip(*rows, strict=True)
             print(
-                f"  {system:<16} accuracy {np.mean(accuracy):.4f}  F1 {np.mean(f1):.4f}  {np.mean(seconds):6.1f} s  "
-                f"({', '.join(f'{value:.4f}' for value in f1)})  {', '.join(kept)}",
+                f"  {system:<16} accuracy {np.mean(accuracy):.4f}  F1 {np.mean(f1):.4f} "
+                f"({', '.join(f'{value:.4f}' for value in f1)})  validation {np.mean(validation):.4f}  "
+                f"{np.mean(seconds):6.1f} s  {', '.join(kept)}",
                 flush=True,
             )
 

@@ -63,6 +63,8 @@ def main():
     parser.add_argument("--pretraining", nargs="*", default=[], metavar="PATH=VALUE", help="options of the first run")
     parser.add_argument("--option", nargs="*", default=[], metavar="PATH=VALUE", help="options of the others")
     arguments = parser.parse_args()
+    if arguments.texts is None and not set(arguments.cases).isdisjoint(FILES):
+        parser.error("texts need --texts FOLDER")
     options = options_of(arguments.option)
     for name in arguments.cases:
         data = read(name, arguments.texts)
@@ -84,7 +86,7 @@ def main():
                     test = result.test.overall["mase"] if panel else result.score.overall["macro_f1"]
                     print(
                         f"  seed {seed}  {way:<13} as good at step {first(records, goal) or '-':>4}  validation "
-                        f"{max(map(quality, records)):.4f} at {result.history.best_step:>4}  test {test:.4f}  "
+                        f"{abs(max(map(quality, records))):.4f} at {result.history.best_step:>4}  test {test:.4f}  "
                         f"{seconds:6.1f} s",
                         flush=True,
                     )

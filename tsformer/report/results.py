@@ -57,8 +57,11 @@ def _tables(console: Console, result: Result) -> Iterator[Table | str]:
     elif isinstance(result, HiddenResult):
         yield tables.hidden(model, result.score)
     if isinstance(result, SequenceResult) and result.padding is not None and result.padding.shuffled > 0:
-        padding = result.padding
-        yield f"padding: {padding.bucketed:.1%} of all steps in batches of like lengths, {padding.shuffled:.1%} without"
+        used, other = result.padding.bucketed, result.padding.shuffled
+        if result.bucketing:
+            yield f"padding: {used:.1%} of all steps, {other:.1%} if batches were not of like lengths"
+        else:
+            yield f"padding: {other:.1%} of all steps, {used:.1%} if batches were of like lengths (--train.bucketing)"
 
 
 def _write_table(table: pd.DataFrame, file: Path) -> None:
