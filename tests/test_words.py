@@ -6,7 +6,7 @@ import pytest
 
 from tsformer.data.tokens import fit_tokenizer
 from tsformer.settings import TokensConfig
-from tsformer.words import Words
+from tsformer.words import Words, learn_tokenizer
 
 TEXTS = ["the good film", "the bad film", "a very good one"]
 WORDS = Words(fit_tokenizer(TEXTS, TokensConfig(tokenizer="word")), ("a,b", 'say "x"', "two\nlines", "数"))
@@ -50,3 +50,12 @@ def test_a_document_that_lacks_a_part(missing):
     del document[missing]
     with pytest.raises(KeyError, match=missing):
         Words.from_json(document)
+
+
+def test_an_earlier_runs_words_are_taken_over_where_they_know_the_texts():
+    earlier = fit_tokenizer(["a good film", "a bad film", "what a film"], TokensConfig())
+    few = ["a good film", "a film"]
+    assert learn_tokenizer(few, TokensConfig(), earlier) == earlier
+    assert learn_tokenizer(few, TokensConfig()) == fit_tokenizer(few, TokensConfig()) != earlier
+    assert learn_tokenizer(["a good film in town"], TokensConfig(), earlier) != earlier  # three of five
+    assert learn_tokenizer(few, TokensConfig(tokenizer="char"), earlier).kind == "char"  # what is asked for counts

@@ -61,15 +61,16 @@ def make_ready(settings: Settings, data: Panel | Sequences, split: Split | None 
     """
     _check_kind(settings, data)
     device = device_of(settings.train.device)
+    earlier = transfer.tokenizer_of(settings.transfer)
     prepared: Prepared | PreparedSequences
     notes: tuple[str, ...] = ()
     if isinstance(data, Panel):
         settings = complete(settings, data)
-        prepared = prepare(settings, data, split)
+        prepared = prepare(settings, data, split, earlier)
     elif split is not None:
         raise UsageError("a split by time is for rows of a panel, not for sequences")
     else:
-        prepared = prepare_sequences(settings, data)
+        prepared = prepare_sequences(settings, data, earlier)
         settings, notes = complete_sequences(settings, prepared.problem), prepared.notes
     parts = prepared.parts
     memory.require(settings, prepared, device)

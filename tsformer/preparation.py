@@ -12,7 +12,7 @@ from tsformer.data.frequency import hours_in_week, season_of
 from tsformer.data.panel import Panel, Schema
 from tsformer.data.precision import check_precision
 from tsformer.data.split import Split, check_split, split_by_time
-from tsformer.data.tokens import Tokenizer, fit_tokenizer
+from tsformer.data.tokens import Tokenizer
 from tsformer.data.transforms import Chain, Link, Transformed
 from tsformer.data.windows import Windows, cut_windows, padded
 from tsformer.errors import PluginError, UsageError
@@ -20,7 +20,7 @@ from tsformer.nn.outputs import OUTPUTS
 from tsformer.parts import Parts, with_hidden_steps
 from tsformer.plugin import Problem, State, Task
 from tsformer.settings import Settings, WindowConfig
-from tsformer.words import Words
+from tsformer.words import Words, learn_tokenizer
 
 MOST_LOST = 2**31
 """Rows that a transform may lose."""
@@ -66,12 +66,13 @@ def complete(settings: Settings, panel: Panel) -> Settings:
     return replace(settings, window=WindowConfig(lookback=lookback, horizon=horizon, season=season, stride=stride))
 
 
-def prepare(settings: Settings, panel: Panel, split: Split | None = None) -> Prepared:
+def prepare(settings: Settings, panel: Panel, split: Split | None = None, earlier: Tokenizer | None = None) -> Prepared:
     """Split, fit the transforms on training rows, cut windows.
 
     Args:
         settings: with a complete window.
         split: where the parts end, for a published split; by default 70/10/20. Rows after `split.lengths` are not used.
+        earlier: of a run that the model starts from; see `learn_tokenizer`.
 
     Raises:
         DataError: too few rows, or values outside a transform's domain.
@@ -92,7 +93,7 @@ def prepare(settings: Settings, panel: Panel, split: Split | None = None) -> Pre
     data = chain.forward(panel)
     tensor = data.tensor()
     check_precision(panel, chain, data)
-    words, tokens = _texts(settings, panel, split, chain.lost)
+    words, tokens = _texts(settings, panel, split, chain.lost, earlier)
 
     def windows(first: np.ndarray, stop: np.ndarray, stride: int = 1) -> Windows:
         return cut_windows(
@@ -136,13 +137,15 @@ LONGEST_TEXT = 64
 """Tokens of the text at a step that a model sees, at most."""
 
 
-def _texts(settings: Settings, panel: Panel, split: Split, lost: int) -> tuple[Words, Tensor | None]:
+def _texts(
+    settings: Settings, panel: Panel, split: Split, lost: int, earlier: Tokenizer | None
+) -> tuple[Words, Tensor | None]:
     """The words of a panel's training rows, and the texts of all rows in tokens, as `tokens_at_steps` gives them."""
     if panel.texts is None:
         return Words(), None
     starts = panel.offsets[:-1]
     training = [panel.texts[row] for i, start in enumerate(starts) for row in range(start, start + split.train[i])]
-    tokenizer = fit_tokenizer(training, settings.tokens)
+    tokenizer = learn_tokenizer(training, settings.tokens, earlier)
     longest = int(tokenizer.encode(training).lengths.max())
     return Words(tokenizer), tokens_at_steps(panel, tokenizer, lost, max(1, min(longest, LONGEST_TEXT)))
 

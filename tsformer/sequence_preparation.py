@@ -13,7 +13,7 @@ from tsformer.data.ragged import Ragged
 from tsformer.data.sequence_set import Padding, SequenceSet, cut_note, lookback_for
 from tsformer.data.sequence_split import split_sequences
 from tsformer.data.sequences import TEST, TRAIN, VALIDATION, Sequences, SequenceSchema
-from tsformer.data.tokens import fit_tokenizer
+from tsformer.data.tokens import Tokenizer
 from tsformer.data.transforms import Chain
 from tsformer.errors import DataError, UsageError
 from tsformer.nn.classification import ClassOutput, balanced_weights
@@ -22,7 +22,7 @@ from tsformer.parts import Parts, with_hidden_steps
 from tsformer.plugin import Problem, Task
 from tsformer.preparation import LONGEST_TEXT, build_chain
 from tsformer.settings import DEFAULT_ANSWER_STEPS, Settings, TrainConfig, WindowConfig
-from tsformer.words import Words
+from tsformer.words import Words, learn_tokenizer
 
 MOST_CLASSES = 2000
 """Their confusions are counted pair by pair."""
@@ -63,8 +63,11 @@ class PreparedSequences:
         return examples.padding(train.batch_for(len(examples)), np.random.default_rng(train.seed))
 
 
-def prepare_sequences(settings: Settings, sequences: Sequences) -> PreparedSequences:
+def prepare_sequences(settings: Settings, sequences: Sequences, earlier: Tokenizer | None = None) -> PreparedSequences:
     """Split, fit tokenizer and scaler on the training part, and cut what is longer than the lookback.
+
+    Args:
+        earlier: of a run that the model starts from; see `learn_tokenizer`.
 
     Raises:
         DataError: too few examples, no labels or answers for a task that needs them, values outside a scaler's domain.
@@ -75,7 +78,7 @@ def prepare_sequences(settings: Settings, sequences: Sequences) -> PreparedSeque
     if TEST not in parts and settings.task is not Task.CLASSIFY:
         raise DataError("the data name parts, but no test example; name one, or no parts at all")
     training = np.flatnonzero(parts == TRAIN)
-    words = _words(settings, sequences, training)
+    words = _words(settings, sequences, training, earlier)
     chain = build_chain(settings, numbers_of(sequences.schema))
     if sequences.series is not None and settings.scale is not None:
         chain.fit(as_panel(sequences.series.take(training), sequences), np.array([_rows(sequences.series, training)]))
@@ -84,7 +87,7 @@ def prepare_sequences(settings: Settings, sequences: Sequences) -> PreparedSeque
     lookback = settings.window.lookback or _lookback(settings, lengths[training])
     horizon = 0 if coded.targets is None else int(coded.targets.lengths.max()) + 1
     wanted = settings.train.bucketing
-    # Letters written backwards, 500 steps: 97 % right as a whole from mixed batches, 63 % from those of one length each.
+    # Letters written backwards, 500 steps: 97 % right from mixed batches, 63 % from those of one length each.
     bucketing = settings.task is not Task.SEQUENCE if wanted is None else wanted
     coded = replace(coded, lookback=lookback, bucketing=bucketing)
     per_step = sequences.series is not None and coded.tokens is not None
@@ -195,7 +198,7 @@ def _rows(series: Ragged, index: np.ndarray) -> int:
     return int(series.lengths[index].sum())
 
 
-def _words(settings: Settings, sequences: Sequences, training: np.ndarray) -> Words:
+def _words(settings: Settings, sequences: Sequences, training: np.ndarray, earlier: Tokenizer | None) -> Words:
     tokenizer = None
     if sequences.texts is not None:
         texts = sequences.texts
@@ -206,7 +209,7 @@ def _words(settings: Settings, sequences: Sequences, training: np.ndarray) -> Wo
             seen = [text for i in training for text in texts[offsets[i] : offsets[i + 1]]]
         if sequences.targets is not None:
             seen += [sequences.targets[i] for i in training]
-        tokenizer = fit_tokenizer(seen, settings.tokens)
+        tokenizer = learn_tokenizer(seen, settings.tokens, earlier)
     classes: tuple[str, ...] = ()
     if settings.task is Task.CLASSIFY and sequences.labels is not None:
         classes = tuple(sorted(set(sequences.labels)))  # those that training lacks count as missed, too

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from tsformer import weights
+from tsformer.data.tokens import Tokenizer
 from tsformer.data.vocabulary import Vocabulary
 from tsformer.errors import RunError, UsageError, in_words
 from tsformer.nn.convolution import Patches
@@ -58,6 +59,15 @@ class _Faults:
         return "; ".join(f"{reason}: {_listed(names)}" for reason, names in self.by_reason.items())
 
 
+def tokenizer_of(config: TransferConfig) -> Tokenizer | None:
+    """The tokenizer of the run that a model starts from; None when there is no such run, or it has read no texts.
+
+    Raises:
+        RunError: no such run, or a damaged one.
+    """
+    return None if config.init_from is None else _read(find(config.init_from))[2]
+
+
 def take_over(module: nn.Module, config: TransferConfig, words: Words) -> Transfer:
     """Load what `config` asks for into a new module, and freeze it if it says so.
 
@@ -93,7 +103,7 @@ def load_encoder(module: nn.Module, folder: Path, words: Words) -> Transfer:
         RunError: missing, incomplete, damaged, or without weights.
         UsageError: nothing of it fits the module.
     """
-    model, theirs, vocabulary = _read(folder)
+    model, theirs, tokenizer = _read(folder)
     own = module.state_dict()
     faults, loaded, whole, notes = _Faults(), set[str](), set[str](), list[str]()
     for name, tensor in own.items():
@@ -102,8 +112,8 @@ def load_encoder(module: nn.Module, folder: Path, words: Words) -> Transfer:
         found = theirs.get(name)
         if found is None:
             faults.add("not there", name)
-        elif name == TABLE and words.tokenizer and vocabulary and found.shape[1:] == tensor.shape[1:]:
-            known = _copy_rows(tensor, found, words.tokenizer.vocabulary, vocabulary)
+        elif name == TABLE and words.tokenizer and tokenizer and found.shape[1:] == tensor.shape[1:]:
+            known = _copy_rows(tensor, found, words.tokenizer.vocabulary, tokenizer.vocabulary)
             loaded.add(name)
             if known == len(tensor):
                 whole.add(name)
@@ -181,8 +191,8 @@ def _of_numbers(module: nn.Module) -> Iterator[str]:
     yield NUMBERS
 
 
-def _read(folder: Path) -> tuple[str, dict[str, Tensor], Vocabulary | None]:
-    """The name of a run's model, its weights, and its vocabulary if it has one."""
+def _read(folder: Path) -> tuple[str, dict[str, Tensor], Tokenizer | None]:
+    """The name of a run's model, its weights, and its tokenizer if it has one."""
     manifest = open_run(folder)
     try:
         tensors = weights.read((folder / WEIGHTS).read_bytes())
@@ -195,7 +205,7 @@ def _read(folder: Path) -> tuple[str, dict[str, Tensor], Vocabulary | None]:
         name = str(config["settings"]["model"]["name"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RunError(f"'{folder}' is not a run: {in_words(error)}") from None
-    return name, tensors, None if tokenizer is None else tokenizer.vocabulary
+    return name, tensors, tokenizer
 
 
 def _copy_rows(table: Tensor, theirs: Tensor, own: Vocabulary, there: Vocabulary) -> int:

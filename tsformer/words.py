@@ -2,11 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tsformer.data.tokens import Tokenizer
+from tsformer.data.tokens import Tokenizer, fit_tokenizer
+from tsformer.data.vocabulary import UNK
+from tsformer.settings import TokensConfig
+
+LEAST_KNOWN = 0.8
+"""Share of the tokens of new texts that an earlier run's tokenizer knows, for it to be taken over."""
+
+
+def learn_tokenizer(texts: Sequence[str], config: TokensConfig, earlier: Tokenizer | None = None) -> Tokenizer:
+    """What turns texts into tokens: that of an earlier run where it knows these texts, or else what they teach.
+
+    An earlier run has usually seen many more texts, and its table of words fits its own tokenizer best.
+
+    Args:
+        texts: of the training part.
+        earlier: None when there is none.
+
+    Raises:
+        DataError, UsageError: nothing can be learned, or a package is missing.
+    """
+    if earlier is not None and config == TokensConfig():
+        ids = earlier.encode(texts).values
+        if len(ids) and (ids != UNK).mean() >= LEAST_KNOWN:
+            return earlier
+    return fit_tokenizer(texts, config)
 
 
 @dataclass(frozen=True)
