@@ -117,6 +117,11 @@ class KeyValueCache:
         self.values = values if self.values is None else torch.cat([self.values, values], dim=-2)
         return self.keys, self.values
 
+    def take(self, rows: Tensor) -> None:
+        """Keep these rows of the batch, int64 `[rows]`, in that order, as a search does with answers it follows."""
+        if self.keys is not None and self.values is not None:
+            self.keys, self.values = self.keys[rows], self.values[rows]
+
 
 class MultiHeadAttention(nn.Module):
     """Multi-head attention (section 3.2.2): self, causal or cross, by what it is called with.

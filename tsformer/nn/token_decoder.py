@@ -10,7 +10,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tsformer.data.vocabulary import CLS, PAD, SEP
-from tsformer.nn.attention import KeyValueCache
 from tsformer.nn.beam import beam_search, possible
 from tsformer.nn.decoders import Sampling
 from tsformer.nn.layers import Decoder, LayerCache
@@ -228,14 +227,9 @@ class _Growing:
         if moved:
             self.memory, self.memory_mask = self.memory[rows], self.memory_mask[rows]
         for cache in self.caches or ():
-            _take(cache.past, rows)
+            cache.past.take(rows)
             if moved:
-                _take(cache.memory, rows)
-
-
-def _take(cache: KeyValueCache, rows: Tensor) -> None:
-    if cache.keys is not None and cache.values is not None:
-        cache.keys, cache.values = cache.keys[rows], cache.values[rows]
+                cache.memory.take(rows)
 
 
 def _shifted(tokens: Tensor) -> Tensor:
