@@ -22,7 +22,7 @@ from tsformer.nn.convolution import Patches
 from tsformer.nn.decoders import AutoregressiveDecoder
 from tsformer.nn.options import TransformerOptions
 from tsformer.nn.positions import LearnedPositions, NoPositions, SinusoidalPositions
-from tsformer.plugin import Config, Field, ModelPlugin, Problem
+from tsformer.plugin import Config, Field, ModelPlugin, Problem, Task
 from tsformer.registry import Kind
 from tsformer.testing import check
 
@@ -280,3 +280,36 @@ def test_a_plugin_of_somebody_else_builds_on_them() -> None:
 )
 def test_a_switch_may_go_without_its_value(line: str, read: str) -> None:
     assert with_switches(normalised(line.split())) == read.split()
+
+
+OF_TOKENS = Problem(task=Task.CLASSIFY, lookback=6, output="classes", vocabulary=9, classes=2)
+OF_NUMBERS = Problem(task=Task.CLASSIFY, lookback=6, output="classes", past_covariates=2, classes=2)
+WRITES = Problem(task=Task.SEQUENCE, lookback=6, horizon=4, output="tokens", vocabulary=9, target_vocabulary=9)
+HIDES = Problem(task=Task.PRETRAIN, lookback=6, output="hidden", vocabulary=9)
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "problem", "read"),
+    [
+        ("transformer", {"revin": True}, OF_NUMBERS, True),
+        ("transformer", {"revin": True}, OF_TOKENS, False),
+        ("transformer", {"revin": True}, WRITES, False),
+        ("transformer", {"channel_independent": True}, OF_NUMBERS, False),
+        ("tcn_transformer", {"channel_independent": False}, WRITES, False),
+        ("lstm", {"channel_independent": False}, HIDES, False),
+        ("lstm", {"n_heads": 8}, OF_TOKENS, False),
+        ("lstm", {"n_heads": 8}, WRITES, True),
+        ("tcn", {"d_ff": 99}, HIDES, False),
+        ("tcn", {"d_ff": 99, "chunk": 3}, OF_TOKENS, True),
+        ("transformer", {"encoder_layers": 0, "d_ff": 77}, OF_TOKENS, False),
+        ("transformer", {"encoder_layers": 0, "d_ff": 77}, WRITES, True),
+    ],
+)
+def test_an_option_that_a_task_does_not_read_is_refused(model, options, problem, read) -> None:
+    plugin = registry.get(Kind.MODEL, model)
+    config = plugin.config(**options)
+    if read:
+        plugin.build(config, problem)
+    else:
+        with pytest.raises(UsageError):
+            plugin.build(config, problem)

@@ -13,9 +13,10 @@ from tsformer.building import device_in_use
 from tsformer.data.examples import Examples
 from tsformer.data.sequence_set import SequenceSet, cut_note
 from tsformer.data.sequences import Sequences, SequenceSchema
-from tsformer.data.vocabulary import CLS, PAD, SEP, UNK
+from tsformer.data.vocabulary import PAD, SEP
 from tsformer.errors import DataError, DivergedError, UsageError
 from tsformer.fitted import Fitted
+from tsformer.nn.beam import possible
 from tsformer.nn.seq2seq import SequenceToSequence
 from tsformer.plugin import Task
 from tsformer.sequence_preparation import coded_set, lengths_of
@@ -93,7 +94,11 @@ def probabilities_of(fitted: Fitted, examples: Examples, device: torch.device) -
     found = np.empty((len(examples), fitted.problem.classes))
     for logits, batch in predictions(fitted.module, examples, device):
         assert batch.series is not None
-        found[batch.series.numpy()] = logits.double().softmax(-1).cpu().numpy()
+        found[batch.series.numpy()] = logits.cpu().double().softmax(-1).numpy()
+    return _finite(fitted, found)
+
+
+def _finite(fitted: Fitted, found: np.ndarray) -> np.ndarray:
     if not np.isfinite(found).all():
         raise DivergedError(
             f"{fitted.settings.model} predicts values that are not finite; "
@@ -116,17 +121,16 @@ def searched(fitted: Fitted, examples: Examples, beam: int, device: torch.device
                 _places(batch.series), answers.tokens.tolist(), answers.scores.tolist(), strict=True
             ):
                 found[place], scores[place] = [token for token in ids if token != PAD], score
-        return found, scores
+        return found, _finite(fitted, scores)
     if beam > 1:
         raise UsageError(f"{fitted.settings.model} has no beam search: leave --beam out")
     for logits, batch in predictions(module, examples, device):
-        likely = logits.double().log_softmax(-1)
-        likely[..., [PAD, UNK, CLS]] = -torch.inf
+        likely = possible(logits.cpu().double()).log_softmax(-1)
         best, ids = likely.max(-1)
         for place, row, sure in zip(_places(batch.series), ids.tolist(), best.tolist(), strict=True):
             length = row.index(SEP) if SEP in row else len(row)
             found[place], scores[place] = row[:length], sum(sure[: length + 1])
-    return found, scores
+    return found, _finite(fitted, scores)
 
 
 def _places(series: torch.Tensor | None) -> list[int]:

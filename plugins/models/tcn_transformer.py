@@ -15,7 +15,6 @@ from tsformer.nn.convolution import Patches, TemporalBlock
 from tsformer.nn.decoders import FlatHead
 from tsformer.nn.options import TransformerOptions
 from tsformer.nn.outputs import output_of
-from tsformer.nn.positions import IN_ATTENTION
 from tsformer.plugin import Field, ModelPlugin, Problem, Task, changed
 
 
@@ -43,13 +42,10 @@ class TCNTransformerConfig(TransformerOptions):
         if task is Task.FORECAST and self.decoder == "direct":
             for option in changed(self, "decoder_layers"):
                 yield f"{option} needs decoder autoregressive: decoder direct is a linear head"
-        if not self.attends(task):
-            unread = [f"positions {self.positions}"] if self.positions in IN_ATTENTION else []
-            unread += changed(self, "n_heads", "d_ff", "activation", "attention_dropout", "norm_first", "eps")
-            unread += changed(self, "dropout") if self.tcn_layers == 0 else []
-            for option in unread:
-                yield f"{option} needs layers, and encoder_layers is 0 without a decoder that has any"
-        elif self.tcn_layers == 0:
+            if not self.attends(task):
+                for option in changed(self, "norm_first", "eps", *(["dropout"] if self.tcn_layers == 0 else [])):
+                    yield f"{option} needs layers, and encoder_layers is 0 with decoder direct"
+        if self.attends(task) and self.tcn_layers == 0:
             yield from self.unordered_past()
 
     def tokens(self, lookback: int) -> tuple[int, int]:

@@ -75,7 +75,7 @@ def beam_search(
         hopeless = scores / _penalty(most, length_penalty) <= best.merit[:, None]
         scores = scores.masked_fill(ended | hopeless, -math.inf)
         tokens[..., length - 1] = newest
-        if bool((scores == -math.inf).all()):
+        if length == most or bool((scores == -math.inf).all()):
             break
         answers.take((parents + torch.arange(batch, device=device)[:, None] * places).flatten())
         newest = newest.flatten()

@@ -76,7 +76,8 @@ class Inputs(nn.Module):
             raise ValueError("a batch with a text at each step needs tokens and token_mask")
         mask = batch.token_mask  # [batch, time, length]
         share = mask / mask.sum(-1, keepdim=True).clamp_min(1)
-        mean = torch.einsum("btl,btld->btd", share, self._embed(torch.where(mask, batch.tokens, PAD)))
+        embedded = self._embed(torch.where(mask, batch.tokens, PAD))
+        mean = torch.einsum("btl,btld->btd", share.to(embedded.dtype), embedded)
         return torch.where(mask.any(-1, keepdim=True), self.text_norm(mean) + self.text_modality, 0.0)
 
     def _embed(self, tokens: Tensor) -> Tensor:

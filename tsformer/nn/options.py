@@ -36,6 +36,7 @@ READ_BY = {
     "chunk_stride": {Task.CLASSIFY},
     "upper_layers": {Task.CLASSIFY},
     "tie_embeddings": {Task.SEQUENCE},
+    "channel_independent": {Task.FORECAST, Task.PRETRAIN},
 }
 """The tasks that read an option of a network, where some do not."""
 
@@ -133,7 +134,7 @@ class NetworkOptions(Config):
             PluginError: for covariates that it does not take.
             UsageError: for options that the task does not read.
         """
-        faults = list(self.faults_for(problem.task))
+        faults = [*self.faults_for(problem.task), *self._unread(problem)]
         if faults:
             raise UsageError(*faults)
         builders = {
@@ -143,6 +144,14 @@ class NetworkOptions(Config):
             Task.PRETRAIN: self._hidden_steps,
         }
         return builders[problem.task](problem, encoder, direct)
+
+    def _unread(self, problem: Problem) -> Iterator[str]:
+        """What is set though nothing in this problem reads it."""
+        if self.revin and not problem.channels:
+            yield "revin is for numbers, and these data have none"
+        if problem.task is Task.PRETRAIN and not problem.targets:
+            for option in changed(self, "channel_independent"):
+                yield f"{option} is for the targets of a table, and these data have none"
 
     def _forecaster(
         self, problem: Problem, encoder: Callable[[Problem], nn.Module], direct: Callable[[Problem], nn.Module]
@@ -244,6 +253,9 @@ class TransformerOptions(NetworkOptions):
     def faults_for(self, task: Task) -> Iterator[str]:
         yield from super().faults_for(task)
         if not self.attends(task):
+            unread = [f"positions {self.positions}"] if self.positions in IN_ATTENTION else []
+            for option in [*unread, *changed(self, "n_heads", "d_ff", "activation", "attention_dropout")]:
+                yield f"{option} needs layers of attention, and encoder_layers is 0 without a decoder that has any"
             return
         if self.d_model % self.n_heads:
             yield f"n_heads {self.n_heads} does not divide d_model {self.d_model}"

@@ -39,6 +39,9 @@ class StateOptions(NetworkOptions):
         else:
             for option in changed(self, "head"):
                 yield f"{option} needs decoder direct: nothing else has a linear head"
+            if not self.attends(task):
+                for option in changed(self, "n_heads", "d_ff"):
+                    yield f"{option} needs layers of attention: to {task} there are none, but over chunks"
         if self.attends(task) and self.d_model % self.n_heads:
             yield f"n_heads {self.n_heads} does not divide d_model {self.d_model}"
 

@@ -169,7 +169,7 @@ class TokenDecoder(nn.Module):
         fed: list[Tensor] = []
         logits: list[Tensor] = []
         for step in range(self.horizon if target_tokens is None else target_tokens.shape[1]):
-            if bool(ended.all()):  # the same for all steps to come
+            if not self.training and coins is None and bool(ended.all()):  # the same for all steps to come
                 fed.append(torch.full_like(newest, PAD))
                 logits.append(logits[-1])
                 continue

@@ -22,7 +22,8 @@ from tsformer.testing.problem import PROBLEM, windows
 
 EXAMPLES, CLASSES, LOOKBACK, LONGEST = 48, 3, 15, 12
 VOCABULARY, TEXT_LENGTH, CHANNELS = len(SPECIAL) + 2 * CLASSES + 2, 3, 2
-LONGEST_ANSWER = 5
+LONGEST_ANSWER, SPARE = 5, 3
+"""Words of an answer, and how much longer problems allow sequences to be than they are: for more padding."""
 TRAIN, VALIDATION, UNSEEN = np.arange(24), np.arange(24, 36), np.arange(36, EXAMPLES)
 """Examples by part; a `fit` hook is given the first two."""
 
@@ -68,7 +69,7 @@ def hidden_steps() -> Iterator[Part]:
     """Numbers, tokens, and the rows of a table."""
     for kind in ("numbers", "tokens"):
         yield _hiding(_part(kind, Task.PRETRAIN, HiddenOutput(), _sequences(kind, labelled=False)))
-    problem = replace(PROBLEM, task=Task.PRETRAIN, output="hidden")
+    problem = replace(PROBLEM, task=Task.PRETRAIN, output="hidden", lookback=PROBLEM.lookback + SPARE)
     yield _hiding(Part("the rows of a table", problem, HiddenOutput(), *windows()))
 
 
@@ -82,7 +83,7 @@ def _part(kind: str, task: Task, objective: Objective, sequences: SequenceSet) -
     problem = Problem(
         task=task,
         lookback=LOOKBACK,
-        horizon=LONGEST_ANSWER + 1 if answered else 0,
+        horizon=LONGEST_ANSWER + 1 + SPARE if answered else 0,
         past_covariates=0 if sequences.series is None else CHANNELS,
         output={Task.CLASSIFY: "classes", Task.SEQUENCE: "tokens"}.get(task, "hidden"),
         vocabulary=VOCABULARY if read else 0,

@@ -17,8 +17,9 @@ from tsformer.plugin import ModelPlugin, Task
 from tsformer.testing.cases import Case, cases, masked, tensors, without_answer
 from tsformer.testing.failure import CheckFailedError
 from tsformer.testing.problem import close, drawn, given, gradients
+from tsformer.testing.sequence_cases import SPARE
 
-MORE = 3
+MORE = SPARE
 """Steps and tokens by which batches are padded further than their longest example."""
 
 
@@ -72,6 +73,8 @@ def check_padding(plugin: ModelPlugin, task: Task) -> None:
                 f"{MORE} more steps or tokens of padding change the prediction{case.about}; series are padded on the "
                 "left, tokens on the right, up to the longest of a batch: go by the mask, not by places"
             )
+        if task is Task.SEQUENCE:
+            _check_free(module, batch, more)
         for what, dirty in _dirty(more):
             if not close(_real(_forward(module, dirty, 1.0), more, case), before):
                 raise CheckFailedError(
@@ -92,13 +95,32 @@ def check_padding(plugin: ModelPlugin, task: Task) -> None:
                     )
 
 
+def _check_free(module: nn.Module, batch: Batch, more: Batch) -> None:
+    """What is answered without the truth depends on padding as little as what is answered beside it."""
+    before = _free(module, batch)
+    for what, other in (("more padding", more), *_dirty(more)):
+        found = _free(module, other)
+        if found.shape != before.shape or not close(found, before):
+            raise CheckFailedError(
+                f"{what} of what is read changes the answer at truth=0; go by the mask in decoding, too, and let its "
+                "length depend on problem.horizon alone"
+            )
+
+
 def _real(prediction: Tensor, batch: Batch, case: Case) -> Tensor:
     """What is predicted of real steps or tokens, one after another; all of it for classes."""
     if case.problem.task is Task.CLASSIFY:
         return prediction
     if case.problem.task is Task.SEQUENCE:
-        return prediction[given(batch.target_token_mask)]
-    return prediction[given(batch.token_mask) if batch.past_mask is None else batch.past_mask.any(-1)]
+        mask = given(batch.target_token_mask)
+    else:
+        mask = given(batch.token_mask) if batch.past_mask is None else batch.past_mask.any(-1)
+    if prediction.shape[:2] != mask.shape:
+        raise CheckFailedError(
+            f"forward returns {tuple(prediction.shape)} for a batch of {tuple(mask.shape)} steps{case.about}; its "
+            "length is that of the batch, padding included"
+        )
+    return prediction[mask]
 
 
 def _padded(batch: Batch) -> Batch:
