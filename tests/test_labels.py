@@ -42,3 +42,9 @@ def test_a_column_of_a_table():
 def test_damaged_classes(names, kind):
     with pytest.raises((KeyError, ValueError)):
         classes_from(names, kind)
+
+
+@pytest.mark.parametrize("y", [[2**63, 1, 2], np.array([2**64 - 1, 1, 2], dtype=np.uint64), [-(2**64), 1, 2]])
+def test_whole_numbers_beyond_64_bits(y):
+    with pytest.raises(DataError, match="beyond 64 bits"):
+        labels_from(y, 3)

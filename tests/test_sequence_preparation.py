@@ -171,6 +171,11 @@ def test_what_is_minimised():
     assert balanced == pytest.approx([8 / (2 * 6), 8 / (2 * 2)])
 
 
+def test_pretraining_needs_no_two_classes():
+    one = replace(texts(), labels=("x",) * 16)
+    assert len(prepare_sequences(settings("pretrain"), one).parts.train) > 0
+
+
 def test_the_lookback_comes_from_the_training_part():
     chosen = settings()
     prepared = prepare_sequences(chosen, texts(lambda text: f"{text} {text}"))
@@ -237,10 +242,11 @@ def test_what_the_task_needs_and_the_data_lack(task, data, fault, said):
 
 
 def test_one_word_per_part_is_no_reason_to_fail():
-    """The longest answer of any part is what can be said."""
+    """The longest answer of the training part is what can be said: others are read as far, and told of."""
     sequences = texts(lambda text: f"{text} and more", answers=True)
     prepared = prepare_sequences(settings("sequence"), sequences)
-    assert prepared.problem.horizon == 6
+    assert prepared.problem.horizon == 4
+    assert "8 answers outside of training are longer than any in it" in " ".join(prepared.notes)
 
 
 def test_padding_is_told():

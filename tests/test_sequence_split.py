@@ -264,3 +264,16 @@ def test_35_000_texts_are_split_in_a_second_or_so():
     split = split_sequences(texts(lines, labels), seed=0)
     assert time.perf_counter() - start < 4  # on a busy machine
     assert np.abs(np.array(split.counts) / 35_000 - [0.7, 0.1, 0.2]).max() < 0.01
+
+
+def test_what_one_task_holds_out_another_does():
+    generator = np.random.default_rng(0)
+    lines = [f"text {number}" for number in range(2000)]
+    labels = generator.choice(["a", "b"], 2000, p=[0.8, 0.2]).tolist()
+    with_labels, without = split_sequences(texts(lines, labels), 5).parts, split_sequences(texts(lines), 5).parts
+    held_out = with_labels == TEST
+    assert np.mean(without[held_out] == TRAIN) == 0
+    assert np.mean(without[held_out] == VALIDATION) < 0.1  # at the borders of the classes
+    other = split_sequences(texts([*lines[:-1], "another"], labels), 5).parts
+    assert np.mean(other != with_labels) < 0.005
+    assert np.mean(split_sequences(texts(lines, labels), 6).parts != with_labels) > 0.3

@@ -206,6 +206,18 @@ def test_new_texts_are_lines_or_a_table(tmp_path):
         new(tmp_path, "new.csv", "id,text\n1,one\n", ("review",))
 
 
+def test_a_first_text_that_holds_the_name_of_the_column(tmp_path):
+    lines = "Nice one, review\nbad\n"
+    assert new(tmp_path, "new.txt", lines, ("review",)) == (("review",), ["Nice one, review", "bad"])
+    with pytest.raises(DataError, match="line 3"):  # a table with a broken line stays one
+        new(tmp_path, "new.txt", "id,review\n1,one\n2,two,three\n", ("review",))
+
+
+@pytest.mark.parametrize("name", ["new.csv", "new.tsv", "new.txt"])
+def test_empty_texts_at_the_end_are_texts(tmp_path, name):
+    assert new(tmp_path, name, "review\ngood\n\nbad\n\n\n", ("review",))[1] == ["good", "", "bad", "", ""]
+
+
 def test_new_texts_by_number(tmp_path):
     assert new(tmp_path, "new.txt", "x\tone\ny\ttwo\n", ("2",)) == (("1", "2"), ["one", "two"])
     assert new(tmp_path, "new.txt", "x\tone\ny\n", ("2",)) == (("2",), ["x\tone", "y"])

@@ -10,7 +10,7 @@ import pandas as pd
 from tsformer.data.hidden_steps import HiddenSteps
 from tsformer.data.panel import Panel, Schema
 from tsformer.data.ragged import Ragged
-from tsformer.data.sequence_set import Padding, SequenceSet, cut_note, lookback_for
+from tsformer.data.sequence_set import MOST_LENGTH, Padding, SequenceSet, cut_note, lookback_for
 from tsformer.data.sequence_split import split_sequences
 from tsformer.data.sequences import TEST, TRAIN, VALIDATION, Sequences, SequenceSchema
 from tsformer.data.tokens import Tokenizer
@@ -73,7 +73,8 @@ def prepare_sequences(settings: Settings, sequences: Sequences, earlier: Tokeniz
         DataError: too few examples, no labels or answers for a task that needs them, values outside a scaler's domain.
     """
     _check_task(settings, sequences)
-    partition = split_sequences(sequences, settings.train.seed)
+    read = sequences if settings.task is Task.CLASSIFY else replace(sequences, labels=None)
+    partition = split_sequences(read, settings.train.seed)
     parts = partition.parts
     if TEST not in parts and settings.task is not Task.CLASSIFY:
         raise DataError("the data name parts, but no test example; name one, or no parts at all")
@@ -82,14 +83,14 @@ def prepare_sequences(settings: Settings, sequences: Sequences, earlier: Tokeniz
     chain = build_chain(settings, numbers_of(sequences.schema))
     if sequences.series is not None and settings.scale is not None:
         chain.fit(as_panel(sequences.series.take(training), sequences), np.array([_rows(sequences.series, training)]))
-    coded = coded_set(sequences, words, chain, lookback=2**62, text_length=LONGEST_TEXT)
+    coded = coded_set(sequences, words, chain, MOST_LENGTH, _text_length(sequences, words, training))
     lengths = lengths_of(coded)
     lookback = settings.window.lookback or _lookback(settings, lengths[training])
-    horizon = 0 if coded.targets is None else int(coded.targets.lengths.max()) + 1
+    horizon = 0 if coded.targets is None else int(coded.targets.lengths[training].max()) + 1
     wanted = settings.train.bucketing
     # Letters written backwards, 500 steps: 97 % right from mixed batches, 63 % from those of one length each.
     bucketing = settings.task is not Task.SEQUENCE if wanted is None else wanted
-    coded = replace(coded, lookback=lookback, bucketing=bucketing)
+    coded = replace(coded, lookback=lookback, bucketing=bucketing, answer_length=horizon)
     per_step = sequences.series is not None and coded.tokens is not None
     size = len(words.tokenizer.vocabulary) if words.tokenizer else 0
     problem = Problem(
@@ -110,8 +111,19 @@ def prepare_sequences(settings: Settings, sequences: Sequences, earlier: Tokeniz
     given = Parts(problem, objective, train, validation, test, chain, words)
     if settings.task is Task.PRETRAIN:
         given = with_hidden_steps(given, settings.train)
-    cut = cut_note(lengths, lookback, texts=sequences.series is None)
-    return PreparedSequences(sequences, parts, given, (*partition.notes, *([cut] if cut else [])))
+    notes = [*partition.notes, cut_note(lengths, lookback, texts=sequences.series is None)]
+    longer = 0 if coded.targets is None else int((coded.targets.lengths + 1 > horizon).sum())
+    if longer:
+        notes.append(f"{longer} answers outside of training are longer than any in it, and cannot be found")
+    return PreparedSequences(sequences, parts, given, tuple(note for note in notes if note))
+
+
+def _text_length(sequences: Sequences, words: Words, training: np.ndarray) -> int:
+    """Tokens of the longest text at a step of the training part, as far as they are seen."""
+    if sequences.series is None or sequences.texts is None or words.tokenizer is None:
+        return LONGEST_TEXT
+    lengths = Ragged(words.tokenizer.encode(sequences.texts).lengths, sequences.series.offsets).take(training).values
+    return max(1, min(LONGEST_TEXT, int(lengths.max(initial=1))))
 
 
 def _lookback(settings: Settings, lengths: np.ndarray) -> int:
@@ -139,8 +151,6 @@ def coded_set(sequences: Sequences, words: Words, chain: Chain, lookback: int, t
         known = {name: number for number, name in enumerate(words.classes)}
         labels = np.array([known.get(label, -1) for label in sequences.labels], dtype=np.int64)
     tokens = None if tokenizer is None or texts is None else tokenizer.encode(texts)
-    if tokens is not None and sequences.series is not None:
-        text_length = max(1, min(text_length, int(tokens.lengths.max(initial=1))))
     return SequenceSet(
         index=np.arange(len(sequences)),
         lookback=lookback,

@@ -34,11 +34,16 @@ def labels_from(y: Any, examples: int) -> np.ndarray:
     missing = pd.isna(labels)
     if missing.any():
         raise DataError(f"y has {missing.sum()} missing label(s), the first is y[{missing.argmax()}]: leave them out")
+    if labels.dtype == np.uint64 and (labels > np.iinfo(np.int64).max).any():
+        labels = labels.astype(object)
     if labels.dtype == object:
         inferred = pd.api.types.infer_dtype(labels, skipna=False)
         if inferred not in _INFERRED:
             raise DataError(f"y holds {inferred} values: labels are all text, all whole numbers or all bool")
-        labels = labels.astype(_INFERRED[inferred])
+        try:
+            labels = labels.astype(_INFERRED[inferred])
+        except OverflowError:
+            raise DataError("y holds whole numbers beyond 64 bits: give such labels as text") from None
     if labels.dtype.kind not in _KINDS:
         raise DataError(f"y holds {labels.dtype} values: labels are text, whole numbers or bool")
     if labels.dtype.kind == "f" and (labels % 1 != 0).any():

@@ -89,7 +89,12 @@ def _assembled(
     rows = Ragged(order, offsets_of(np.bincount(codes)))
     labels = None
     if schema.label is not None and schema.label in frame.columns:
-        labels = _labels(frame, rows, ids, schema.label, source)
+        try:
+            labels = _labels(frame, rows, ids, schema.label, source)
+        except DataError:
+            if not new:
+                raise
+            labels = np.full(len(ids), "", dtype=object)  # which nothing reads
         labelled = np.flatnonzero(labels != "")
         if not new and not len(labelled):
             raise DataError(f"{source}: column {schema.label!r} has no label in any row: choose another --label")

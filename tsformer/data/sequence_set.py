@@ -17,6 +17,7 @@ from tsformer.data.ragged import Ragged
 from tsformer.data.vocabulary import PAD, SEP
 from tsformer.data.windows import Batch
 
+MOST_LENGTH = 2**62  # where there is no limit
 MOST_SEEN = 512
 """Steps or tokens that a model sees, at most, where nobody asked for another number."""
 
@@ -46,6 +47,7 @@ class SequenceSet:
         text_length: tokens kept of the text at each step of a series.
         series: float32 `[rows, channels]`, scaled; NaN = missing.
         targets: int64, the answers, without special tokens.
+        answer_length: tokens of an answer that a batch holds at most, its end included; 0 for all.
         labels: int64, the class of each sequence.
         bucketing: batches of like lengths.
     """
@@ -56,6 +58,7 @@ class SequenceSet:
     text_length: int = 0
     series: Ragged | None = None
     targets: Ragged | None = None
+    answer_length: int = 0
     labels: np.ndarray | None = None
     bucketing: bool = True
 
@@ -74,7 +77,7 @@ class SequenceSet:
         assert source is not None
         sides = [np.minimum(source.lengths[self.index], self.lookback)]
         if self.targets is not None:
-            sides.append(self.targets.lengths[self.index] + 1)
+            sides.append(np.minimum(self.targets.lengths[self.index] + 1, self.answer_length or MOST_LENGTH))
         return np.stack(sides, axis=1)
 
     def batch(self, index: Tensor | None = None) -> Batch:
@@ -97,7 +100,7 @@ class SequenceSet:
             rows, token_mask = _rows(self.tokens, chosen, self.lookback)
             tokens = _filled(self.tokens.values, rows, token_mask)
         if self.targets is not None:
-            target_tokens, target_token_mask = _ended(self.targets, chosen)
+            target_tokens, target_token_mask = _ended(self.targets, chosen, self.answer_length or MOST_LENGTH)
         return Batch(
             past=_tensor(past),
             past_mask=_tensor(past_mask),
@@ -187,10 +190,10 @@ def _filled(values: np.ndarray, rows: np.ndarray, real: np.ndarray) -> np.ndarra
     return filled
 
 
-def _ended(answers: Ragged, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Answers with their end, and what is real: `[chosen, longest + 1]`."""
+def _ended(answers: Ragged, chosen: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """Answers with their end, and what is real: `[chosen, longest + 1]`; of longer ones the first `most` tokens."""
     lengths = answers.lengths[chosen]
-    steps = np.arange(lengths.max(initial=0) + 1)
+    steps = np.arange(min(int(lengths.max(initial=0)) + 1, most))
     words = steps < lengths[:, None]
     tokens = _filled(answers.values, answers.offsets[chosen][:, None] + steps, words)
     tokens[steps == lengths[:, None]] = SEP

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -11,12 +10,15 @@ import numpy as np
 
 from tsformer.data.cells import listed
 from tsformer.data.sequences import TEST, TRAIN, VALIDATION, Sequences
+from tsformer.data.tokens_words import normal
 from tsformer.errors import DataError
 
 TENTHS = (7, 1, 2)
 """What the training, validation and test parts get."""
 FEWEST = 5
 """Different examples without which there is nothing to split."""
+FEW_GROUPS = 60
+"""Different examples of a class below which each is placed by itself, to come as close to the shares as can be."""
 FEW = 200
 """Training examples below which validation gets a fifth of them, for a tenth would say too little."""
 
@@ -47,27 +49,24 @@ def split_sequences(sequences: Sequences, seed: int) -> Partition:
 
     Examples are equal, and come into the same part, when their texts are, but for capitals, spaces and width, and their
     series are, bit by bit; of pairs only the sources count. Equal examples count as what most of them are labelled. The
-    split depends on the seed and on what the examples are, not on their order.
+    split depends on the seed and on what the examples are, not on their order, and hardly on their labels.
 
     Raises:
         DataError: too few examples, or too few classes.
     """
-    groups = _groups(sequences)
+    groups = _groups(sequences, seed)
     classes, labels = (), np.zeros(len(sequences), dtype=np.int64)
     if sequences.labels is not None:
         names, labels = np.unique(np.array(sequences.labels, dtype=object), return_inverse=True)
         classes = tuple(names.tolist())
         if len(classes) == 1:
             raise DataError(f"all {len(sequences)} examples have the label {classes[0]!r}; at least two are needed")
-    generator = np.random.default_rng(seed)
     if sequences.parts is None:
-        return _partition(groups, labels, classes, generator)
-    return _completed(sequences.parts.astype(np.int8), groups, labels, classes, generator)
+        return _partition(groups, labels, classes)
+    return _completed(sequences.parts.astype(np.int8), groups, labels, classes)
 
 
-def _partition(
-    groups: np.ndarray, labels: np.ndarray, classes: Sequence[str], generator: np.random.Generator
-) -> Partition:
+def _partition(groups: np.ndarray, labels: np.ndarray, classes: Sequence[str]) -> Partition:
     """A split of all examples."""
     different = int(groups.max()) + 1
     few = (
@@ -76,7 +75,7 @@ def _partition(
     )
     if different < FEWEST:
         raise DataError(f"{few}; at least {FEWEST} different ones are needed")
-    parts, rare = _dealt(groups, labels, TENTHS, generator)
+    parts, rare = _dealt(groups, labels, TENTHS)
     seldom = f"{len(rare)} of {len(classes)} classes have fewer than {len(TENTHS)} different examples"
     named = listed([classes[label] for label in rare])
     if len(np.unique(parts)) < len(TENTHS) or len(classes) - len(rare) < min(2, len(classes)):
@@ -96,7 +95,6 @@ def _completed(
     groups: np.ndarray,
     labels: np.ndarray,
     classes: Sequence[str],
-    generator: np.random.Generator,
 ) -> Partition:
     """A split that the data name; a validation part that is missing is taken out of the training part."""
     if TRAIN not in parts:
@@ -110,7 +108,7 @@ def _completed(
     if VALIDATION not in parts:
         weights = (4, 1) if len(given) < FEW else (9, 1)
         ours = np.unique(groups[given], return_inverse=True)[1]
-        parts[given], _ = _dealt(ours, labels[given], weights, generator)
+        parts[given], _ = _dealt(ours, labels[given], weights)
         taken = np.count_nonzero(parts == VALIDATION)
         if not taken:
             raise DataError(
@@ -128,9 +126,10 @@ def _completed(
     return Partition(parts, int(len(groups) - groups.max() - 1), tuple(notes))
 
 
-def _groups(sequences: Sequences) -> np.ndarray:
-    """Which examples are equal: int64 `[examples]`, numbered in an order that does not depend on theirs."""
-    digests = [hashlib.blake2b(content, digest_size=16).hexdigest() for content in _contents(sequences)]
+def _groups(sequences: Sequences, seed: int) -> np.ndarray:
+    """Which examples are equal: int64 `[examples]`, numbered at random by the seed and by what each one is alone."""
+    key = seed.to_bytes(8, "little")
+    digests = [hashlib.blake2b(content, digest_size=16, key=key).hexdigest() for content in _contents(sequences)]
     return np.unique(digests, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
@@ -147,20 +146,18 @@ def _contents(sequences: Sequences) -> Iterator[bytes]:
 
 
 def _plain(text: str) -> bytes:
-    """The text without what readers hardly see: case, width and spaces."""
-    plain = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
-    return plain.encode("utf-8", "surrogatepass")
+    """The text as a tokenizer reads it, but for case."""
+    return normal(text, lower=True).casefold().encode("utf-8", "surrogatepass")
 
 
-def _dealt(
-    groups: np.ndarray, labels: np.ndarray, weights: Sequence[int], generator: np.random.Generator
-) -> tuple[np.ndarray, list[int]]:
+def _dealt(groups: np.ndarray, labels: np.ndarray, weights: Sequence[int]) -> tuple[np.ndarray, list[int]]:
     """Deal groups out to as many parts as there are weights, class by class; every part gets some of every class.
 
-    scikit-learn's `StratifiedGroupKFold` cuts equal folds only, and takes seconds for some ten thousand groups.
+    Within a class the groups go to the parts in the order of their numbers, so that what one set of labels holds out,
+    another does, but for a few groups at the borders.
 
     Args:
-        groups: int64 `[examples]`, numbered from 0 without gaps.
+        groups: int64 `[examples]`, numbered from 0 without gaps, at random.
         labels: int64 `[examples]`.
 
     Returns:
@@ -175,30 +172,36 @@ def _dealt(
     sizes, majority = np.bincount(groups), pairs[1][first]
     parts = np.zeros(len(sizes), dtype=np.int8)
     for label in np.unique(majority[~kept]):
-        members = generator.permutation(np.flatnonzero((majority == label) & ~kept))
-        members = members[np.argsort(-sizes[members], kind="stable")]
-        parts[members] = _hands(sizes[members].tolist(), weights)
+        members = np.flatnonzero((majority == label) & ~kept)
+        parts[members] = _in_turn(sizes[members], weights)
     return parts[groups], rare.tolist()
 
 
-def _hands(sizes: Sequence[int], weights: Sequence[int]) -> list[int]:
-    """Part of each group, largest first: the one that is owed most by its weight, of those that it fits into.
+def _in_turn(sizes: np.ndarray, weights: Sequence[int]) -> np.ndarray:
+    """Part of each group, int64 `[groups]`: large ones where they fit, and the others in turn fill what is left.
 
-    What fits nowhere goes where most is missing; the last groups go to parts that have none. All in whole numbers: an
-    example is `sum(weights)` units.
+    Every part gets a group, as long as there are as many. Of few groups all count as large.
     """
-    owed = [weight * sum(sizes) for weight in weights]
+    total, unit = int(sizes.sum()), sum(weights)
+    large = (sizes > 1) & (sizes * unit * 20 > total * min(weights)) | (len(sizes) < FEW_GROUPS)
+    parts = np.zeros(len(sizes), dtype=np.int64)
+    owed = [weight * total for weight in weights]  # an example is `unit` units, so that all is in whole numbers
     empty = set(range(len(weights)))
-    hands = []
-    for left, size in zip(range(len(sizes), 0, -1), sizes, strict=True):
-        units = size * sum(weights)
-        open_parts = sorted(empty) if left <= len(empty) else range(len(weights))
-        fitting = [part for part in open_parts if owed[part] >= units]
+    by_size = np.flatnonzero(large)[np.argsort(-sizes[large], kind="stable")]
+    for left, group in zip(range(len(sizes), 0, -1), by_size.tolist(), strict=False):
+        units = int(sizes[group]) * unit
+        possible = sorted(empty) if left <= len(empty) else range(len(weights))  # the last ones go where there is none
+        fitting = [part for part in possible if owed[part] >= units]
         if fitting:
             part = max(fitting, key=lambda part: owed[part] / weights[part])
         else:
-            part = max(open_parts, key=lambda part: owed[part])
+            part = max(possible, key=lambda part: owed[part])
+        parts[group] = part
         owed[part] -= units
         empty.discard(part)
-        hands.append(part)
-    return hands
+    small = np.flatnonzero(~large)
+    middles = np.cumsum(sizes[small]) - sizes[small] / 2  # a group belongs where its middle lies
+    room = np.cumsum(np.maximum(owed, 0))
+    borders = sizes[small].sum() * room[:-1] / max(1, room[-1])
+    parts[small] = np.searchsorted(borders, middles, side="right")
+    return parts

@@ -133,7 +133,7 @@ def text_table(text: str, options: TextFileOptions, path: str, named: Sequence[s
         header = bool(by_name) or not named
     sep = separator(options, path, text.partition("\n")[0] if header else "")
     rows, starts, notes = _split(_lines(text), sep, options.quoting, source)
-    while rows and rows[-1] == [""]:
+    while rows and rows[-1] == [""] and (len(rows[0]) > 1 or rows[0] == [""]):  # of one column they are empty texts
         del rows[-1], starts[-1]
     _check_widths(rows, starts, sep, source)
     if not header:
@@ -183,7 +183,15 @@ def new_texts(options: TextFileOptions, source: str, columns: Sequence[str], tit
         names = lines.rows[0][0]
         cells = names.split(separator(options, source, names))
         named = {one_line(cell.strip('" ')) for cell in cells}.issuperset(columns)
-        return text_table(text, options, source, columns) if named else lines
+        if not named:
+            return lines
+        try:
+            return text_table(text, options, source, columns)
+        except DataError:
+            sep = separator(options, source, names)
+            if any(sep in line for (line,) in lines.rows[1:]):
+                raise
+            return lines  # its first text happens to hold the name
     try:
         table = text_table(text, options, source, columns)
     except DataError:
