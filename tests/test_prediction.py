@@ -177,7 +177,7 @@ def test_texts_of_any_kind(classified):
     assert made.table["said"].tolist() == given
     assert made.notes == (
         f"1 of 8 texts have more than {fitted.problem.lookback} tokens; the first {fitted.problem.lookback} are seen: "
-        "raise --lookback to see more",
+        "fit again with a larger --lookback to see more",
     )
 
 

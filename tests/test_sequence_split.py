@@ -266,6 +266,14 @@ def test_35_000_texts_are_split_in_a_second_or_so():
     assert np.abs(np.array(split.counts) / 35_000 - [0.7, 0.1, 0.2]).max() < 0.01
 
 
+@pytest.mark.parametrize(("count", "classes"), [(100, 2), (1000, 20)])
+def test_so_it_is_with_few_examples_of_a_class(count, classes):
+    lines = [f"text {number}" for number in range(count)]
+    labels = np.random.default_rng(1).integers(0, classes, count).astype(str).tolist()
+    held_out = split_sequences(texts(lines, labels), 5).parts == TEST
+    assert np.mean(split_sequences(texts(lines), 5).parts[held_out] == TRAIN) < 0.03
+
+
 def test_what_one_task_holds_out_another_does():
     generator = np.random.default_rng(0)
     lines = [f"text {number}" for number in range(2000)]

@@ -37,7 +37,7 @@ class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]
     Args:
         model: name of a model plugin.
         layout: "NTC" (examples, time, channels; as in torch) or "NCT" (as in aeon and sktime).
-        lookback: steps or tokens that the model sees; None: all, up to 512.
+        lookback: steps or tokens that the model sees; None: as many as the longest of `fit` has, up to 512.
         model_options: options of the model, `{"d_model": 128}`.
         train_options: options of the training loop, `{"max_steps": 1000, "class_weights": "balanced"}`.
         token_options: how texts become tokens, `{"tokenizer": "char"}`.

@@ -61,7 +61,8 @@ def answer(fitted: Fitted, sequences: Sequences, *, beam: int = 1) -> Answered:
     examples = _examples(fitted, schema, sequences)
     device = device_in_use(fitted.module)
     table = _asked(sequences)
-    cut = cut_note(lengths_of(examples), fitted.problem.lookback, texts=sequences.series is None)
+    remedy = "fit again with a larger --lookback to see more"
+    cut = cut_note(lengths_of(examples), fitted.problem.lookback, texts=sequences.series is None, remedy=remedy)
     notes = (cut,) if cut else ()
     with fitted.settings.model.at_fault("prediction"):
         if task is Task.CLASSIFY:

@@ -30,7 +30,7 @@ class WindowConfig(Config):
         le=MOST_STEPS,
         flag="--lookback",
         description="steps that the model sees (default: chosen from season and horizon); of longer texts and labelled "
-        "series it sees that many tokens or steps (default: all, up to 512)",
+        "series it sees that many tokens or steps (default: as many as the longest of the training part, up to 512)",
     )
     horizon: int | None = Field(
         None, ge=1, le=MOST_STEPS, flag="--horizon", description="steps to predict (default: chosen from the frequency)"

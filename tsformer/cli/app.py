@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def build(words: Sequence[str]) -> typer.Typer:
     """The app for one command line: `fit` has the options of the plugins that this line names."""
     app = typer.Typer(
-        help="Time-series forecasting with Transformer-family models.",
+        help="Forecasts of time series, labels of series and texts: Transformer-family models.",
         pretty_exceptions_enable=False,
         rich_markup_mode="rich",
         context_settings={"help_option_names": ["-h", "--help"]},

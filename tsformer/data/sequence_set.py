@@ -156,8 +156,10 @@ def lookback_for(lengths: np.ndarray) -> int:
     return int(min(MOST_SEEN, lengths.max(initial=1)))
 
 
-def cut_note(lengths: np.ndarray, lookback: int, *, texts: bool) -> str | None:
-    """How many sequences are longer than what the model sees, in words; None when none is."""
+def cut_note(
+    lengths: np.ndarray, lookback: int, *, texts: bool, remedy: str = "raise --lookback to see more"
+) -> str | None:
+    """How many sequences are longer than what the model sees, and what to do; None when none is."""
     longer = np.count_nonzero(lengths > lookback)
     if not longer:
         return None
@@ -166,7 +168,7 @@ def cut_note(lengths: np.ndarray, lookback: int, *, texts: bool) -> str | None:
         if texts
         else f"series have more than {lookback} steps; the last"
     )
-    return f"{longer} of {len(lengths)} {seen} {lookback} are seen: raise --lookback to see more"
+    return f"{longer} of {len(lengths)} {seen} {lookback} are seen: {remedy}"
 
 
 def _rows(sequences: Ragged, chosen: np.ndarray, most: int, left: bool = False) -> tuple[np.ndarray, np.ndarray]:

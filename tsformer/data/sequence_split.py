@@ -183,7 +183,9 @@ def _in_turn(sizes: np.ndarray, weights: Sequence[int]) -> np.ndarray:
     Every part gets a group, as long as there are as many. Of few groups all count as large.
     """
     total, unit = int(sizes.sum()), sum(weights)
-    large = (sizes > 1) & (sizes * unit * 20 > total * min(weights)) | (len(sizes) < FEW_GROUPS)
+    large = (sizes > 1) & (sizes * unit * 20 > total * min(weights))
+    if large.any() and len(sizes) < FEW_GROUPS:
+        large[:] = True
     parts = np.zeros(len(sizes), dtype=np.int64)
     owed = [weight * total for weight in weights]  # an example is `unit` units, so that all is in whole numbers
     empty = set(range(len(weights)))
@@ -203,5 +205,10 @@ def _in_turn(sizes: np.ndarray, weights: Sequence[int]) -> np.ndarray:
     middles = np.cumsum(sizes[small]) - sizes[small] / 2  # a group belongs where its middle lies
     room = np.cumsum(np.maximum(owed, 0))
     borders = sizes[small].sum() * room[:-1] / max(1, room[-1])
-    parts[small] = np.searchsorted(borders, middles, side="right")
+    cuts = np.searchsorted(middles, borders)
+    if not large.any():  # every part gets a group
+        least = np.arange(1, len(weights))
+        cuts = np.clip(np.maximum(cuts, least), None, np.maximum(len(small) - len(weights) + least, 0))
+        cuts = np.maximum.accumulate(cuts)
+    parts[small] = np.searchsorted(cuts, np.arange(len(small)), side="right")
     return parts

@@ -89,9 +89,9 @@ def cautions(
         train_labels: int64 `[training examples]`.
         part: its name.
     """
-    own, naive = score.overall["macro_f1"], baseline.overall["macro_f1"]
-    if own is not None and naive is not None and own <= naive < 1:  # both may be perfect
-        yield f"{model} does not beat the majority class on the {part} part: macro-F1 {own:.4g} against {naive:.4g}"
+    worse = list(_not_better(score.overall, baseline.overall))
+    if worse:
+        yield f"{model} does not beat the majority class on the {part} part: {', '.join(worse)}"
     trained = np.bincount(train_labels, minlength=len(score.names)) > 0
     if not trained.all():
         lacking = [name for name, there in zip(score.names, trained, strict=True) if not there]
@@ -100,6 +100,18 @@ def cautions(
     if missed.any():
         never = [name for name, is_missed in zip(score.names, missed, strict=True) if is_missed]
         yield f"{model} never predicts {_classes(never)}, though the {part} part has examples"
+
+
+def _not_better(own: Metrics, naive: Metrics) -> Iterator[str]:
+    """The scores by which the majority class is as good, unless both are perfect."""
+    for key, name, perfect, sign in (
+        ("macro_f1", "macro-F1", 1.0, 1),
+        ("accuracy", "accuracy", 1.0, 1),
+        ("log_loss", "log loss", 0.0, -1),
+    ):
+        mine, other = own[key], naive[key]
+        if mine is not None and other is not None and sign * mine <= sign * other and mine != perfect:
+            yield f"{name} {mine:.4g} against {other:.4g}"
 
 
 def _of_one_class(hits: int, support: int, predicted: int) -> Metrics:
