@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_matrix
 
 import tsformer
 from tsformer.data.arrays import examples_from
@@ -72,3 +73,22 @@ def test_what_is_refused(data, layout, error, said):
     with pytest.raises(error, match=said) as caught:
         examples_from(data, layout)
     assert "\n" not in str(caught.value)
+
+
+def test_a_mask_stands_for_missing_values():
+    values = np.ma.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], mask=[[0, 1, 0], [0, 0, 0]])
+    found = examples_from(values).series.values[:, 0]
+    np.testing.assert_array_equal(found, [1, np.nan, 3, 4, 5, 6])
+    whole = np.ma.array(np.arange(6).reshape(2, 3), mask=[[1, 0, 0], [0, 0, 0]])  # of whole numbers, too
+    assert np.isnan(examples_from(whole).series.values[0, 0])
+
+
+@pytest.mark.parametrize("dtype", ["complex128", "datetime64[s]", "timedelta64[s]"])
+def test_what_is_no_real_number(dtype):
+    with pytest.raises(DataError, match=r"X\[0\] holds .* numbers are real ones"):
+        examples_from(np.ones((2, 3)).astype(dtype))
+
+
+def test_a_sparse_matrix():
+    with pytest.raises(UsageError, match=r"X\.toarray\(\)"):
+        examples_from(csr_matrix(np.eye(3)))

@@ -48,3 +48,15 @@ def test_damaged_classes(names, kind):
 def test_whole_numbers_beyond_64_bits(y):
     with pytest.raises(DataError, match="beyond 64 bits"):
         labels_from(y, 3)
+
+
+def test_a_masked_label_is_missing():
+    for y in (np.ma.array([0, 1, 0], mask=[0, 1, 0]), np.ma.array(["a", "b", "a"], mask=[0, 1, 0])):
+        with pytest.raises(DataError, match=r"1 missing label\(s\), the first is y\[1\]"):
+            labels_from(y, 3)
+    assert labels_from(np.ma.array([0, 1, 0]), 3).dtype == np.int64
+
+
+def test_text_that_no_file_can_hold():
+    with pytest.raises(DataError, match=r"y\[1\] is .*ud800.*half a character"):
+        labels_from(["a", "\ud800"], 2)

@@ -11,13 +11,15 @@ from tsformer import weights as saved
 from tsformer.config import resolve
 from tsformer.config_layer import Layer
 from tsformer.data.ragged import Ragged, offsets_of
+from tsformer.data.sequence_set import MOST_SEEN
 from tsformer.data.sequences import TEST, TRAIN, VALIDATION, Sequences, SequenceSchema
 from tsformer.data.vocabulary import SPECIAL, UNK
 from tsformer.errors import DataError, UsageError
 from tsformer.nn.classification import ClassOutput
 from tsformer.nn.pretraining import HiddenOutput
 from tsformer.nn.token_output import TokenOutput
-from tsformer.sequence_preparation import as_panel, coded_set, complete_sequences, prepare_sequences
+from tsformer.sequence_preparation import _lookback, as_panel, coded_set, complete_sequences, prepare_sequences
+from tsformer.settings import MOST_STEPS
 
 SMALL = {"name": "transformer", "d_model": 8, "n_heads": 2, "d_ff": 8, "encoder_layers": 1}
 PARTS = np.array([TRAIN] * 8 + [VALIDATION] * 4 + [TEST] * 4, dtype=np.int8)
@@ -171,6 +173,40 @@ def test_what_is_minimised():
     assert balanced == pytest.approx([8 / (2 * 6), 8 / (2 * 2)])
 
 
+def test_chunks_read_all_up_to_what_a_window_may_be():
+    chunked = settings(model={**SMALL, "chunk": 4})
+    assert _lookback(chunked, np.array([3, 700])) == 700
+    assert _lookback(chunked, np.array([MOST_STEPS + 1])) == MOST_STEPS
+    assert _lookback(settings(), np.array([3, 700])) == MOST_SEEN
+
+
+def test_answers_have_a_limit():
+    long = replace(texts(answers=True), targets=("word " * 700,) * 16)
+    prepared = prepare_sequences(settings("sequence"), long)
+    assert prepared.problem.horizon == MOST_SEEN
+    assert prepared.parts.train.batch().target_tokens.shape[1] == MOST_SEEN
+    assert f"16 of 16 answers have more than {MOST_SEEN - 1} tokens" in " ".join(prepared.notes)
+
+
+def test_texts_at_steps_are_as_long_as_those_of_training():
+    """The texts of the other parts decide no shape."""
+    plain, other = (prepare_sequences(settings(), series_with_texts(last)) for last in ("b", "b " * 9))
+    assert plain.problem == other.problem
+
+
+def series_with_texts(last):
+    """Sixteen series of two steps; the texts of the last, which is not for training, are given."""
+    parts = np.array([TRAIN] * 10 + [VALIDATION] * 2 + [TEST] * 4, dtype=np.int8)
+    return Sequences(
+        SequenceSchema(text="text", label="label", channels=("x",)),
+        tuple(map(str, range(16))),
+        texts=("a", "b") * 15 + (last, last),
+        series=Ragged(np.random.default_rng(0).normal(size=(32, 1)), np.arange(0, 33, 2)),
+        labels=("x", "y") * 8,
+        parts=parts,
+    )
+
+
 def test_pretraining_needs_no_two_classes():
     one = replace(texts(), labels=("x",) * 16)
     assert len(prepare_sequences(settings("pretrain"), one).parts.train) > 0
@@ -246,7 +282,7 @@ def test_one_word_per_part_is_no_reason_to_fail():
     sequences = texts(lambda text: f"{text} and more", answers=True)
     prepared = prepare_sequences(settings("sequence"), sequences)
     assert prepared.problem.horizon == 4
-    assert "8 answers outside of training are longer than any in it" in " ".join(prepared.notes)
+    assert "8 of 16 answers are longer than any in training" in " ".join(prepared.notes)
 
 
 def test_padding_is_told():

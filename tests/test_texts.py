@@ -209,6 +209,12 @@ def test_new_texts_are_lines_or_a_table(tmp_path):
 def test_a_first_text_that_holds_the_name_of_the_column(tmp_path):
     lines = "Nice one, review\nbad\n"
     assert new(tmp_path, "new.txt", lines, ("review",)) == (("review",), ["Nice one, review", "bad"])
+    prose = "Nice one, review\nbad, too\n"
+    assert new(tmp_path, "new.txt", prose, ("review",)) == (("review",), ["Nice one, review", "bad, too"])
+    path = tmp_path / "table.txt"
+    path.write_text("id,review\n1,one\n", encoding="utf-8")
+    (note,) = new_texts(TextFileOptions(path="fitted.csv"), str(path), ("review",), "review").notes
+    assert "is read as a table, for its first line holds the name review" in note
     with pytest.raises(DataError, match="line 3"):  # a table with a broken line stays one
         new(tmp_path, "new.txt", "id,review\n1,one\n2,two,three\n", ("review",))
 

@@ -1,6 +1,7 @@
 """Texts as tokens, of every kind: by hand, there and back, out of a stranger's file, and with any text at all."""
 
 import json
+import sys
 import unicodedata
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tsformer.data import tokens_pieces, tokens_words
+from tsformer.data import tokens_words
 from tsformer.data.tokens import Tokenizer, fit_tokenizer
 from tsformer.data.vocabulary import CLS, PAD, SEP, SPECIAL, UNK, Vocabulary
 from tsformer.errors import DataError, UsageError
@@ -205,8 +206,8 @@ def test_no_place_for_bytes():
 
 def test_packages_that_are_not_there(monkeypatch):
     tokens_words._jieba.cache_clear()
-    monkeypatch.setattr(tokens_words, "find_spec", lambda name: None)
-    monkeypatch.setattr(tokens_pieces, "find_spec", lambda name: None)
+    for package in ("jieba", "tokenizers"):
+        monkeypatch.setitem(sys.modules, package, None)  # whose import then fails, as that of a broken one does
     with pytest.raises(UsageError, match=r"need the package jieba: pip install 'tsformer\[text\]'.*tokenizer char"):
         fitted("word")
     for kind in ("bpe", "wordpiece"):

@@ -17,7 +17,7 @@ from tsformer.data.vocabulary import SPECIAL, Vocabulary
 from tsformer.errors import RunError, UsageError
 from tsformer.nn.convolution import Patches
 from tsformer.settings import TransferConfig
-from tsformer.transfer import freeze, load_encoder, parameter_groups, take_over
+from tsformer.transfer import earlier_run, freeze, load_encoder, parameter_groups, read_run, take_over
 from tsformer.words import Words
 
 NO_WORDS = Words()
@@ -78,7 +78,7 @@ def numbers(module):
 def test_encoder_and_inputs_go_over_and_nothing_else(tmp_path):
     old, new = Counts(seed=1), Counts(seed=2)
     before = numbers(new)
-    taken = load_encoder(new, save(tmp_path / "run", old), NO_WORDS)
+    taken = load_encoder(new, read_run(save(tmp_path / "run", old)), NO_WORDS)
     names = {name for name in before if name.startswith("encoder.")}
     assert taken.loaded == taken.whole == names
     for name, tensor in new.state_dict().items():
@@ -91,7 +91,7 @@ def test_encoder_and_inputs_go_over_and_nothing_else(tmp_path):
 def test_another_shape_stays_and_is_named(tmp_path):
     old, new = Counts(channels=2, seed=1), Counts(channels=6, seed=2)
     before = numbers(new)
-    taken = load_encoder(new, save(tmp_path / "run", old), NO_WORDS)
+    taken = load_encoder(new, read_run(save(tmp_path / "run", old)), NO_WORDS)
     name = "encoder.embed.convolution.convolution.weight"
     if name not in before:
         name = next(n for n in before if n.startswith("encoder.embed") and n.endswith("weight"))
@@ -105,7 +105,7 @@ def test_words_go_over_one_by_one(tmp_path):
     old, new = Reads(words=7, seed=1), Reads(words=6, seed=2)
     before = numbers(new)["inputs.tokens.weight"]
     folder = save(tmp_path / "run", old, spoken("cat", "dog", "sun"))
-    taken = load_encoder(new, folder, spoken("sun", "moon"))
+    taken = load_encoder(new, read_run(folder), spoken("sun", "moon"))
     table, theirs = new.inputs.tokens.weight, old.inputs.tokens.weight
     assert torch.equal(table[:4], theirs[:4])
     assert torch.equal(table[4], theirs[6])
@@ -117,7 +117,7 @@ def test_words_go_over_one_by_one(tmp_path):
 def test_the_same_words_in_another_order_are_all_loaded(tmp_path):
     words = ("cat", "dog", "sun")
     old, new = Reads(words=7, seed=1), Reads(words=7, seed=2)
-    taken = load_encoder(new, save(tmp_path / "run", old, spoken(*words)), spoken(*words[::-1]))
+    taken = load_encoder(new, read_run(save(tmp_path / "run", old, spoken(*words))), spoken(*words[::-1]))
     assert "inputs.tokens.weight" in taken.whole
     assert torch.equal(new.inputs.tokens.weight[[4, 5, 6]], old.inputs.tokens.weight[[6, 5, 4]])
 
@@ -125,7 +125,7 @@ def test_the_same_words_in_another_order_are_all_loaded(tmp_path):
 def test_names_that_only_one_of_them_has(tmp_path):
     old, new = Reads(words=6), Reads(words=6)
     old.encoder.extra, new.encoder.more = nn.Parameter(torch.ones(2)), nn.Parameter(torch.ones(2))
-    lines = load_encoder(new, save(tmp_path / "run", old, spoken("a", "b")), spoken("a", "b")).lines
+    lines = load_encoder(new, read_run(save(tmp_path / "run", old, spoken("a", "b"))), spoken("a", "b")).lines
     assert lines[1].endswith("not there: encoder.more; not here: encoder.extra")
 
 
@@ -133,20 +133,20 @@ def test_names_that_only_one_of_them_has(tmp_path):
 def test_nothing_that_fits_is_an_error(tmp_path, old):
     new = Counts()
     with pytest.raises(UsageError) as caught:
-        load_encoder(new, save(tmp_path / "run", old), NO_WORDS)
+        load_encoder(new, read_run(save(tmp_path / "run", old)), NO_WORDS)
     assert "(model strange) fits this model" in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
 
 
 def test_a_missing_or_damaged_run_is_said(tmp_path):
     with pytest.raises(RunError, match="no run folder"):
-        load_encoder(Counts(), tmp_path / "nowhere", NO_WORDS)
+        read_run(tmp_path / "nowhere")
     folder = save(tmp_path / "run", Counts())
     content = bytearray((folder / run_files.WEIGHTS).read_bytes())
     content[-1] ^= 1
     (folder / run_files.WEIGHTS).write_bytes(content)
     with pytest.raises(RunError, match="is damaged"):
-        load_encoder(Counts(), folder, NO_WORDS)
+        read_run(folder)
 
 
 def test_a_configuration_that_is_none_is_said(tmp_path):
@@ -156,13 +156,13 @@ def test_a_configuration_that_is_none_is_said(tmp_path):
     manifest["files"][run_files.CONFIG] = run_files.fingerprint(b"{}")
     (folder / run_files.MANIFEST).write_text(json.dumps(manifest))
     with pytest.raises(RunError, match="is not a run: KeyError"):
-        load_encoder(Counts(), folder, NO_WORDS)
+        read_run(folder)
 
 
 def test_what_is_frozen_stays_and_the_rest_learns(tmp_path):
     old, new = Counts(seed=1), Counts(seed=2)
     config = TransferConfig(init_from=str(save(tmp_path / "run", old)), freeze=True)
-    taken = take_over(new, config, NO_WORDS)
+    taken = take_over(new, earlier_run(config), frozen=config.freeze, words=NO_WORDS)
     groups = parameter_groups(new, config, taken.loaded)
     before = numbers(new)
     optimizer = torch.optim.AdamW(groups, lr=0.1, weight_decay=0.5)
@@ -175,7 +175,7 @@ def test_what_is_frozen_stays_and_the_rest_learns(tmp_path):
 def test_a_table_with_new_words_is_not_frozen(tmp_path):
     config = TransferConfig(init_from=str(save(tmp_path / "run", Reads(5), spoken("a"))), freeze=True)
     new = Reads(6)
-    take_over(new, config, spoken("a", "b"))
+    take_over(new, earlier_run(config), frozen=config.freeze, words=spoken("a", "b"))
     assert new.inputs.tokens.weight.requires_grad
     assert not new.encoder.weight.requires_grad
 
@@ -184,13 +184,13 @@ def test_freezing_all_is_an_error(tmp_path):
     new = nn.ModuleDict({"encoder": nn.Linear(2, 2)})
     config = TransferConfig(init_from=str(save(tmp_path / "run", copy.deepcopy(new))), freeze=True)
     with pytest.raises(UsageError, match=r"--transfer.freeze leaves nothing to train"):
-        take_over(new, config, NO_WORDS)
+        take_over(new, earlier_run(config), frozen=config.freeze, words=NO_WORDS)
 
 
 def test_nothing_is_taken_over_unasked():
     module = Counts()
     before = numbers(module)
-    taken = take_over(module, TransferConfig(), NO_WORDS)
+    taken = take_over(module, earlier_run(TransferConfig()), NO_WORDS, frozen=False)
     assert (taken.loaded, taken.lines) == (frozenset(), ())
     assert all(torch.equal(tensor, before[name]) for name, tensor in module.state_dict().items())
 
@@ -252,7 +252,7 @@ def test_a_run_of_the_toolkit_goes_over_into_another_horizon(run):
     new = copy.deepcopy(module)
     for parameter in new.parameters():
         nn.init.zeros_(parameter)
-    taken = load_encoder(new, folder, NO_WORDS)
+    taken = load_encoder(new, read_run(folder), NO_WORDS)
     assert taken.loaded
     for name, parameter in new.named_parameters():
         expected = module.get_parameter(name) if name.startswith("encoder.") else torch.zeros_like(parameter)

@@ -85,3 +85,8 @@ def test_numbers_are_exact(series):
 )
 def test_what_is_refused(text, expected):
     assert expected in refused(text)
+
+
+def test_an_underscore_is_no_part_of_a_number():
+    with pytest.raises(DataError, match="'1_0' is no number"):
+        parse_ts("@univariate true\n@classLabel true a b\n@data\n1_0,2:a\n", "x.ts")

@@ -61,23 +61,24 @@ def make_ready(settings: Settings, data: Panel | Sequences, split: Split | None 
     """
     _check_kind(settings, data)
     device = device_of(settings.train.device)
-    earlier = transfer.tokenizer_of(settings.transfer)
+    earlier = transfer.earlier_run(settings.transfer)
+    tokenizer = None if earlier is None else earlier.tokenizer
     prepared: Prepared | PreparedSequences
     notes: tuple[str, ...] = ()
     if isinstance(data, Panel):
         settings = complete(settings, data)
-        prepared = prepare(settings, data, split, earlier)
+        prepared = prepare(settings, data, split, tokenizer)
     elif split is not None:
         raise UsageError("a split by time is for rows of a panel, not for sequences")
     else:
-        prepared = prepare_sequences(settings, data, earlier)
+        prepared = prepare_sequences(settings, data, tokenizer)
         settings, notes = complete_sequences(settings, prepared.problem), prepared.notes
     parts = prepared.parts
     memory.require(settings, prepared, device)
     weights, order, draws = np.random.SeedSequence(settings.train.seed).spawn(3)
     with torch_seeded(weights):
         module = build_module(settings.model, parts.problem).to(device)
-        taken = transfer.take_over(module, settings.transfer, parts.words)
+        taken = transfer.take_over(module, earlier, parts.words, frozen=settings.transfer.freeze)
         notes += taken.lines
         try_out(settings.model, module, parts.train, parts.problem)
         notes += without_effect(settings.model, module, parts, settings.train)

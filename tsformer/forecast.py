@@ -107,9 +107,10 @@ def forecast(fitted: Fitted, panel: Panel, horizon: int | None = None) -> Foreca
 
 def _tokens(fitted: Fitted, panel: Panel) -> Tensor | None:
     """The text of each row in tokens, where the model was fitted with texts."""
-    if fitted.words.tokenizer is None:
+    if fitted.words.tokenizer is None or panel.texts is None:
         return None
-    return tokens_at_steps(panel, fitted.words.tokenizer, fitted.chain.lost, fitted.problem.text_length)
+    coded = fitted.words.tokenizer.encode(panel.texts)
+    return tokens_at_steps(panel, coded, fitted.chain.lost, fitted.problem.text_length)
 
 
 def in_columns_of(panel: Panel, schema: Schema) -> Panel:

@@ -15,6 +15,8 @@ from tsformer.plugin import Problem
 from tsformer.settings import TrainConfig
 from tsformer.words import Words
 
+_HIDING = 11  # sets the draws of hidden steps apart from others of the same seed
+
 
 @dataclass(frozen=True)
 class Parts:
@@ -51,6 +53,3 @@ def with_hidden_steps(parts: Parts, train: TrainConfig) -> Parts:
         validation=hiding(parts.validation, train.seed),
         test=hiding(parts.test, train.seed),
     )
-
-
-_HIDING = 11  # sets the draws of hidden steps apart from others of the same seed

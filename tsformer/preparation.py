@@ -11,6 +11,7 @@ from torch import Tensor
 from tsformer.data.frequency import hours_in_week, season_of
 from tsformer.data.panel import Panel, Schema
 from tsformer.data.precision import check_precision
+from tsformer.data.ragged import Ragged
 from tsformer.data.split import Split, check_split, split_by_time
 from tsformer.data.tokens import Tokenizer
 from tsformer.data.transforms import Chain, Link, Transformed
@@ -22,6 +23,8 @@ from tsformer.plugin import Problem, State, Task
 from tsformer.settings import Settings, WindowConfig
 from tsformer.words import Words, learn_tokenizer
 
+LONGEST_TEXT = 64
+"""Tokens of the text at a step that a model sees, at most."""
 MOST_LOST = 2**31
 """Rows that a transform may lose."""
 
@@ -133,10 +136,6 @@ def prepare(settings: Settings, panel: Panel, split: Split | None = None, earlie
     return Prepared(panel, split, chain, data, problem, train, validation, test, parts)
 
 
-LONGEST_TEXT = 64
-"""Tokens of the text at a step that a model sees, at most."""
-
-
 def _texts(
     settings: Settings, panel: Panel, split: Split, lost: int, earlier: Tokenizer | None
 ) -> tuple[Words, Tensor | None]:
@@ -144,17 +143,17 @@ def _texts(
     if panel.texts is None:
         return Words(), None
     starts = panel.offsets[:-1]
-    training = [panel.texts[row] for i, start in enumerate(starts) for row in range(start, start + split.train[i])]
-    tokenizer = learn_tokenizer(training, settings.tokens, earlier)
-    longest = int(tokenizer.encode(training).lengths.max())
-    return Words(tokenizer), tokens_at_steps(panel, tokenizer, lost, max(1, min(longest, LONGEST_TEXT)))
+    training = np.concatenate([start + np.arange(rows) for start, rows in zip(starts, split.train, strict=True)])
+    tokenizer = learn_tokenizer([panel.texts[row] for row in training], settings.tokens, earlier)
+    coded = tokenizer.encode(panel.texts)
+    longest = int(coded.lengths[training].max(initial=1))
+    return Words(tokenizer), tokens_at_steps(panel, coded, lost, max(1, min(longest, LONGEST_TEXT)))
 
 
-def tokens_at_steps(panel: Panel, tokenizer: Tokenizer, lost: int, length: int) -> Tensor:
+def tokens_at_steps(panel: Panel, coded: Ragged, lost: int, length: int) -> Tensor:
     """The text of each row in tokens, int32 `[rows, length]`; without the first `lost` rows of each series."""
-    assert panel.texts is not None
     rows = np.concatenate([np.arange(panel.offsets[i] + lost, panel.offsets[i + 1]) for i in range(len(panel.ids))])
-    return padded(tokenizer.encode([panel.texts[row] for row in rows]), length)
+    return padded(coded.take(rows), length)
 
 
 def build_chain(settings: Settings, schema: Schema, states: Mapping[str, list[State]] | None = None) -> Chain:

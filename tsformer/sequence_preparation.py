@@ -10,7 +10,7 @@ import pandas as pd
 from tsformer.data.hidden_steps import HiddenSteps
 from tsformer.data.panel import Panel, Schema
 from tsformer.data.ragged import Ragged
-from tsformer.data.sequence_set import MOST_LENGTH, Padding, SequenceSet, cut_note, lookback_for
+from tsformer.data.sequence_set import MOST_LENGTH, MOST_SEEN, Padding, SequenceSet, cut_note, lookback_for
 from tsformer.data.sequence_split import split_sequences
 from tsformer.data.sequences import TEST, TRAIN, VALIDATION, Sequences, SequenceSchema
 from tsformer.data.tokens import Tokenizer
@@ -21,9 +21,10 @@ from tsformer.nn.token_output import TokenOutput
 from tsformer.parts import Parts, with_hidden_steps
 from tsformer.plugin import Problem, Task
 from tsformer.preparation import LONGEST_TEXT, build_chain
-from tsformer.settings import DEFAULT_ANSWER_STEPS, Settings, TrainConfig, WindowConfig
+from tsformer.settings import DEFAULT_ANSWER_STEPS, MOST_STEPS, Settings, TrainConfig, WindowConfig
 from tsformer.words import Words, learn_tokenizer
 
+OUTPUT_NAMES = {Task.CLASSIFY: "classes", Task.SEQUENCE: "tokens", Task.PRETRAIN: "hidden"}
 MOST_CLASSES = 2000
 """Their confusions are counted pair by pair."""
 
@@ -83,15 +84,18 @@ def prepare_sequences(settings: Settings, sequences: Sequences, earlier: Tokeniz
     chain = build_chain(settings, numbers_of(sequences.schema))
     if sequences.series is not None and settings.scale is not None:
         chain.fit(as_panel(sequences.series.take(training), sequences), np.array([_rows(sequences.series, training)]))
-    coded = coded_set(sequences, words, chain, MOST_LENGTH, _text_length(sequences, words, training))
+    coded = coded_set(sequences, words, chain, MOST_LENGTH, LONGEST_TEXT)
+    per_step = sequences.series is not None and coded.tokens is not None
+    if sequences.series is not None and coded.tokens is not None:
+        texts = Ragged(coded.tokens.lengths, sequences.series.offsets).take(training)
+        coded = replace(coded, text_length=max(1, min(LONGEST_TEXT, int(texts.values.max(initial=1)))))
     lengths = lengths_of(coded)
     lookback = settings.window.lookback or _lookback(settings, lengths[training])
-    horizon = 0 if coded.targets is None else int(coded.targets.lengths[training].max()) + 1
+    horizon = 0 if coded.targets is None else min(int(coded.targets.lengths[training].max()) + 1, MOST_SEEN)
     wanted = settings.train.bucketing
     # Letters written backwards, 500 steps: 97 % right from mixed batches, 63 % from those of one length each.
     bucketing = settings.task is not Task.SEQUENCE if wanted is None else wanted
     coded = replace(coded, lookback=lookback, bucketing=bucketing, answer_length=horizon)
-    per_step = sequences.series is not None and coded.tokens is not None
     size = len(words.tokenizer.vocabulary) if words.tokenizer else 0
     problem = Problem(
         task=settings.task,
@@ -114,25 +118,15 @@ def prepare_sequences(settings: Settings, sequences: Sequences, earlier: Tokeniz
     notes = [*partition.notes, cut_note(lengths, lookback, texts=sequences.series is None)]
     longer = 0 if coded.targets is None else int((coded.targets.lengths + 1 > horizon).sum())
     if longer:
-        notes.append(f"{longer} answers outside of training are longer than any in it, and cannot be found")
+        why = "are longer than any in training" if horizon < MOST_SEEN else f"have more than {horizon - 1} tokens"
+        notes.append(f"{longer} of {len(sequences)} answers {why}, and cannot be found whole")
     return PreparedSequences(sequences, parts, given, tuple(note for note in notes if note))
-
-
-def _text_length(sequences: Sequences, words: Words, training: np.ndarray) -> int:
-    """Tokens of the longest text at a step of the training part, as far as they are seen."""
-    if sequences.series is None or sequences.texts is None or words.tokenizer is None:
-        return LONGEST_TEXT
-    lengths = Ragged(words.tokenizer.encode(sequences.texts).lengths, sequences.series.offsets).take(training).values
-    return max(1, min(LONGEST_TEXT, int(lengths.max(initial=1))))
 
 
 def _lookback(settings: Settings, lengths: np.ndarray) -> int:
     """What a model sees where nobody asked for another number; one that reads in chunks sees all."""
     chunked = getattr(settings.model.config, "chunk", None) is not None
-    return int(lengths.max(initial=1)) if chunked else lookback_for(lengths)
-
-
-OUTPUT_NAMES = {Task.CLASSIFY: "classes", Task.SEQUENCE: "tokens", Task.PRETRAIN: "hidden"}
+    return min(int(lengths.max(initial=1)), MOST_STEPS) if chunked else lookback_for(lengths)
 
 
 def complete_sequences(settings: Settings, problem: Problem) -> Settings:

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from tsformer import weights
+from tsformer.data.cells import listed
 from tsformer.data.tokens import Tokenizer
 from tsformer.data.vocabulary import Vocabulary
 from tsformer.errors import RunError, UsageError, in_words
@@ -28,7 +29,6 @@ TABLE = "inputs.tokens.weight"  # a row for each word
 TEXT = ("inputs.tokens.", "inputs.text_")
 NUMBERS = "inputs.numbers_modality"
 HIDDEN = "inputs.hidden_step"  # which only pretraining needs
-MOST_NAMED = 4  # of tensors that were not loaded
 
 
 @dataclass(frozen=True)
@@ -56,39 +56,53 @@ class _Faults:
         self.by_reason.setdefault(reason, []).append(name)
 
     def __str__(self) -> str:
-        return "; ".join(f"{reason}: {_listed(names)}" for reason, names in self.by_reason.items())
+        return "; ".join(f"{reason}: {listed(names)}" for reason, names in self.by_reason.items())
 
 
-def tokenizer_of(config: TransferConfig) -> Tokenizer | None:
-    """The tokenizer of the run that a model starts from; None when there is no such run, or it has read no texts.
+@dataclass(frozen=True)
+class Earlier:
+    """A run that a model starts from.
+
+    Attributes:
+        model: name of its model.
+        tokenizer: None when it has read no texts.
+    """
+
+    folder: Path
+    model: str
+    tensors: Mapping[str, Tensor]
+    tokenizer: Tokenizer | None
+
+
+def earlier_run(config: TransferConfig) -> Earlier | None:
+    """The run that a model starts from; None when it starts from nothing.
 
     Raises:
         RunError: no such run, or a damaged one.
     """
-    return None if config.init_from is None else _read(find(config.init_from))[2]
+    return None if config.init_from is None else read_run(find(config.init_from))
 
 
-def take_over(module: nn.Module, config: TransferConfig, words: Words) -> Transfer:
-    """Load what `config` asks for into a new module, and freeze it if it says so.
+def take_over(module: nn.Module, earlier: Earlier | None, words: Words, *, frozen: bool) -> Transfer:
+    """Load what an earlier run has into a new module, and freeze it if asked to.
 
     Args:
         words: of the new run.
 
     Raises:
-        RunError: no such run, or a damaged one.
         UsageError: nothing of it fits, or nothing is left to be trained.
     """
-    if config.init_from is None:
+    if earlier is None:
         return Transfer()
-    taken = load_encoder(module, find(config.init_from), words)
-    if config.freeze:
+    taken = load_encoder(module, earlier, words)
+    if frozen:
         freeze(module, taken.whole)
         if not any(parameter.requires_grad for parameter in module.parameters()):
-            raise UsageError(f"--transfer.freeze leaves nothing to train: all was loaded from {config.init_from}")
+            raise UsageError(f"--transfer.freeze leaves nothing to train: all was loaded from {earlier.folder}")
     return taken
 
 
-def load_encoder(module: nn.Module, folder: Path, words: Words) -> Transfer:
+def load_encoder(module: nn.Module, earlier: Earlier, words: Words) -> Transfer:
     """Put the inputs and the encoder of an earlier run, of any task, into a module, where name and shape agree.
 
     Rows of the table of words go over word by word, the special ones included; those of other words stay as they are.
@@ -96,14 +110,12 @@ def load_encoder(module: nn.Module, folder: Path, words: Words) -> Transfer:
 
     Args:
         module: a new one; its own initial weights stay where nothing is loaded.
-        folder: of the run.
         words: of the new run.
 
     Raises:
-        RunError: missing, incomplete, damaged, or without weights.
         UsageError: nothing of it fits the module.
     """
-    model, theirs, tokenizer = _read(folder)
+    folder, model, theirs, tokenizer = earlier.folder, earlier.model, earlier.tensors, earlier.tokenizer
     own = module.state_dict()
     faults, loaded, whole, notes = _Faults(), set[str](), set[str](), list[str]()
     for name, tensor in own.items():
@@ -133,7 +145,7 @@ def load_encoder(module: nn.Module, folder: Path, words: Words) -> Transfer:
     numbers = sum(own[name].numel() for name in loaded)
     told = [f"loaded {len(loaded)} tensors of the encoder ({model}, {numbers:,} numbers) from {folder}", *notes]
     new = dict.fromkeys(name.partition(".")[0] for name in own if not name.startswith(SHARED))
-    lines = [", ".join(told) + (f"; {_listed(list(new))} starts anew" if new else "")]
+    lines = [", ".join(told) + (f"; {listed(list(new))} starts anew" if new else "")]
     if str(faults):
         lines.append(f"not loaded from {folder}: {faults}")
     return Transfer(frozenset(loaded), frozenset(whole), tuple(lines))
@@ -191,8 +203,12 @@ def _of_numbers(module: nn.Module) -> Iterator[str]:
     yield NUMBERS
 
 
-def _read(folder: Path) -> tuple[str, dict[str, Tensor], Tokenizer | None]:
-    """The name of a run's model, its weights, and its tokenizer if it has one."""
+def read_run(folder: Path) -> Earlier:
+    """What a run has to give.
+
+    Raises:
+        RunError: missing, incomplete, damaged, or without weights.
+    """
     manifest = open_run(folder)
     try:
         tensors = weights.read((folder / WEIGHTS).read_bytes())
@@ -205,7 +221,9 @@ def _read(folder: Path) -> tuple[str, dict[str, Tensor], Tokenizer | None]:
         name = str(config["settings"]["model"]["name"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RunError(f"'{folder}' is not a run: {in_words(error)}") from None
-    return name, tensors, tokenizer
+    if tokenizer is not None and len(tensors.get(TABLE, tokenizer.vocabulary)) != len(tokenizer.vocabulary):
+        raise RunError(f"'{folder}' is not a run: its vocabulary and its table of words are not of one size")
+    return Earlier(folder, name, tensors, tokenizer)
 
 
 def _copy_rows(table: Tensor, theirs: Tensor, own: Vocabulary, there: Vocabulary) -> int:
@@ -219,8 +237,3 @@ def _copy_rows(table: Tensor, theirs: Tensor, own: Vocabulary, there: Vocabulary
 
 def _size(tensor: Tensor) -> str:
     return "x".join(map(str, tensor.shape)) or "one number"
-
-
-def _listed(names: list[str]) -> str:
-    more = len(names) - MOST_NAMED
-    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -20,7 +20,10 @@ class ReversalConfig(Config):
     symbols: int = Field(20, ge=2, le=26, description="number of letters that occur, from a on")
     shortest: int = Field(5, ge=1, le=LONGEST, description="letters of the shortest sequences")
     longest: int = Field(
-        20, ge=1, le=LONGEST, description="letters of the longest sequences; all lengths are as frequent"
+        20,
+        ge=1,
+        le=LONGEST,
+        description="letters of the longest sequences; each length is drawn as often, and each sequence there once",
     )
     seed: int = Field(0, ge=0, description="seed of the letters")
 

@@ -146,11 +146,12 @@ def _answer(fitted: Fitted, data: Sequences, beam: int | None) -> _Made:
 
 def _refuse(task: Task, *, plot: str | None, horizon: int | None, beam: int | None) -> None:
     """Raises UsageError for a task that predicts nothing, and for options that have no meaning for it."""
+    from tsformer.plugin import Task
     from tsformer.prediction import require_answers
 
     require_answers(task)
-    given = {"--plot": plot, "--horizon": horizon} if task != "forecast" else {}
-    given |= {"--beam": beam} if task != "sequence" else {}
+    given = {"--plot": plot, "--horizon": horizon} if task is not Task.FORECAST else {}
+    given |= {"--beam": beam} if task is not Task.SEQUENCE else {}
     unread = [flag for flag, value in given.items() if value is not None]
     if unread:
         raise UsageError(f"{' and '.join(unread)} has no meaning for a run whose task is {task}; leave it out")

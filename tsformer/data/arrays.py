@@ -36,6 +36,8 @@ def examples_from(data: Any, layout: Layout | None = None) -> Sequences:
         raise UsageError(
             f"X is an array, a list of series or texts, or what tsformer.read gives, not {type(data).__name__}"
         )
+    if hasattr(data, "toarray"):
+        raise UsageError("X is a sparse matrix: give X.toarray()")
     items = list(data.to_numpy() if isinstance(data, pd.DataFrame | pd.Series) else data)
     if not items:
         raise DataError("X has no examples")
@@ -59,7 +61,12 @@ def _texts(items: Sequence[Any]) -> tuple[str, ...]:
 
 
 def _numbers(item: Any, place: int) -> np.ndarray:
-    """One series as float64, `[time]` or two axes."""
+    """One series as float64, `[time]` or two axes; NaN where a mask says that a value is missing."""
+    kind = np.asarray(item).dtype.kind if isinstance(item, np.ndarray) else ""
+    if kind in "cmM" and kind:
+        raise DataError(f"X[{place}] holds {item.dtype} values: numbers are real ones")
+    if isinstance(item, np.ma.MaskedArray):
+        item = np.where(np.ma.getmaskarray(item), np.nan, item.data)
     try:
         values = np.asarray(item, dtype=np.float64)
     except (TypeError, ValueError):

@@ -23,6 +23,9 @@ def labels_from(y: Any, examples: int) -> np.ndarray:
     Raises:
         DataError: another number of them, some missing, or something that is no class.
     """
+    if isinstance(y, np.ma.MaskedArray):
+        mask, y = np.ma.getmaskarray(y), y.data.astype(object)
+        y[mask] = None
     # numpy would make text of numbers among text, and of what is missing
     labels = np.array(y, dtype=object) if isinstance(y, list | tuple) else np.asarray(y)
     if labels.ndim == 2 and labels.shape[1] == 1:  # a table of one column
@@ -44,11 +47,22 @@ def labels_from(y: Any, examples: int) -> np.ndarray:
             labels = labels.astype(_INFERRED[inferred])
         except OverflowError:
             raise DataError("y holds whole numbers beyond 64 bits: give such labels as text") from None
+    if labels.dtype == object:
+        _check_text(labels)
     if labels.dtype.kind not in _KINDS:
         raise DataError(f"y holds {labels.dtype} values: labels are text, whole numbers or bool")
     if labels.dtype.kind == "f" and (labels % 1 != 0).any():
         raise DataError(f"y holds {labels[labels % 1 != 0][0]:g}, a measurement and no class: cut it into ranges first")
     return labels
+
+
+def _check_text(labels: np.ndarray) -> None:
+    """Raises DataError for text that no file can hold."""
+    for place, label in enumerate(labels.tolist()):
+        try:
+            str(label).encode()
+        except UnicodeEncodeError:
+            raise DataError(f"y[{place}] is {label!r}, half a character that no file can hold: correct it") from None
 
 
 def kind_of(classes: np.ndarray) -> str:

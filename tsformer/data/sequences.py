@@ -19,6 +19,8 @@ TRAIN, VALIDATION, TEST = 0, 1, 2
 class SequenceSchema:
     """The user's table: names of columns, which new rows are read by and answers are written under.
 
+    Raises TypeError when they are no names.
+
     Attributes:
         text: column of the texts; None when there are none.
         label: column of the labels; None when there are none.
@@ -35,6 +37,12 @@ class SequenceSchema:
     id: str | None = None
     time: str | None = None
 
+    def __post_init__(self) -> None:
+        words = (self.text, self.label, self.target, self.id, self.time)
+        named = isinstance(self.channels, tuple) and all(isinstance(name, str) for name in self.channels)
+        if not named or not all(isinstance(word, str | None) for word in words):
+            raise TypeError("the schema does not hold names")
+
     def to_json(self) -> dict[str, Any]:
         return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
@@ -42,12 +50,7 @@ class SequenceSchema:
     def from_json(cls, document: Mapping[str, Any]) -> SequenceSchema:
         """Raises TypeError or ValueError when the document is not a schema."""
         fields: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in document.items()}
-        schema = cls(**fields)
-        words = (schema.text, schema.label, schema.target, schema.id, schema.time)
-        named = isinstance(schema.channels, tuple) and all(isinstance(name, str) for name in schema.channels)
-        if not named or not all(isinstance(word, str | None) for word in words):
-            raise ValueError("the schema does not hold names")
-        return schema
+        return cls(**fields)
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,15 @@ class Sequences:
             found = getattr(self, name)
             if found is not None and len(found) != length:
                 raise ValueError(f"Sequences has {len(found)} {name} for {count} examples, not {length}")
+        for name in ("ids", "texts", "labels", "targets"):
+            found = getattr(self, name)
+            odd = next((word for word in found or () if not isinstance(word, str)), None)
+            if odd is not None or (found and None in found):
+                raise TypeError(f"Sequences.{name} holds {odd!r}, which is no text")
+        if self.parts is not None and (
+            self.parts.dtype != np.int8 or not np.isin(self.parts, (TRAIN, VALIDATION, TEST)).all()
+        ):
+            raise TypeError("Sequences.parts must hold int8 numbers, TRAIN, VALIDATION or TEST")
         if series is None and self.texts is None:
             raise ValueError("Sequences has neither texts nor series")
         for name, there in (("text", self.texts), ("label", self.labels), ("target", self.targets)):

@@ -10,7 +10,7 @@ import itertools
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import IO, Any
 
 from tsformer.data.cells import listed
@@ -182,16 +182,18 @@ def new_texts(options: TextFileOptions, source: str, columns: Sequence[str], tit
     if not all(map(is_number, columns)):
         names = lines.rows[0][0]
         cells = names.split(separator(options, source, names))
-        named = {one_line(cell.strip('" ')) for cell in cells}.issuperset(columns)
+        named = {cell.strip('"') for cell in cells}.issuperset(columns)  # " review" in prose is no name
         if not named:
             return lines
         try:
-            return text_table(text, options, source, columns)
+            table = text_table(text, options, source, columns)
         except DataError:
             sep = separator(options, source, names)
             if any(sep in line for (line,) in lines.rows[1:]):
                 raise
             return lines  # its first text happens to hold the name
+        note = f"{table.source} is read as a table, for its first line holds the name {listed(columns)}"
+        return table if len(cells) == len(columns) else replace(table, notes=(*table.notes, note))
     try:
         table = text_table(text, options, source, columns)
     except DataError:

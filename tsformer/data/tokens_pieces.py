@@ -11,7 +11,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from importlib.util import find_spec
 from typing import Any
 
 from tsformer.data.tokens_words import join_words
@@ -36,11 +35,13 @@ _AT_ONCE = 1024
 
 def require() -> None:
     """Raises UsageError when the package tokenizers is not installed."""
-    if find_spec("tokenizers") is None:
+    try:
+        import tokenizers  # noqa: F401
+    except ImportError:  # not there, or for another Python
         raise UsageError(
             "pieces of words need the package tokenizers: pip install 'tsformer[text]'; "
             "or give --tokens.tokenizer word or char"
-        )
+        ) from None
 
 
 def fit_bpe(texts: Sequence[str], min_count: int, max_size: int) -> tuple[Vocabulary, Merges]:

@@ -13,7 +13,6 @@ import unicodedata
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 
 from tsformer.errors import UsageError
@@ -125,13 +124,14 @@ def _pattern() -> re.Pattern[str]:
 @cache
 def _jieba() -> Callable[[str], list[str]]:
     """What cuts a run of Chinese characters; it prints nothing, and uses no cache file in a folder that all share."""
-    if find_spec("jieba") is None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of old spellings in its files
+            import jieba
+    except ImportError:  # not there, or for another Python
         raise UsageError(
             "Chinese words need the package jieba: pip install 'tsformer[text]'; or give --tokens.tokenizer char"
-        )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of old spellings in its files
-        import jieba
+        ) from None
 
     cutter = jieba.Tokenizer()
     with Path(jieba.__file__).with_name("dict.txt").open("rb") as dictionary:

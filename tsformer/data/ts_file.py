@@ -136,6 +136,9 @@ def _values(dimensions: Sequence[str], header: _Header, where: str) -> np.ndarra
 
 def _numbers(cells: str, where: str) -> np.ndarray:
     words = cells.split(",")
+    odd = next((word for word in words if "_" in word), None)
+    if odd is not None:  # which Python would read as a number
+        raise DataError(f"{where}: {odd.strip()[:40]!r} is no number (? stands for one that is missing)")
     try:
         values = np.array(words, dtype=np.float64)
     except ValueError:

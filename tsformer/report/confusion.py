@@ -44,7 +44,6 @@ def plot_confusion(score: ClassScore, file: Path) -> None:
     Raises:
         ResourceError: the picture cannot be drawn or written.
     """
-    count, named = len(score.names), len(score.names) <= MOST_NAMED
     count = len(score.names)
     named = count <= MOST_NAMED
     families, lacking = _fonts("".join(score.names) if named else "")
