@@ -68,6 +68,8 @@ class Options(Config):
 class Good(nn.Module):
     """A small network that keeps the contract; each bad one below spoils one thing."""
 
+    covariates: frozenset[str] = frozenset()
+
     def __init__(self, options: Options, problem: Problem) -> None:
         super().__init__()
         self.problem = problem
@@ -187,6 +189,55 @@ class AveragesPaddedTexts(Good):
     def forward(self, batch, truth=0.0):
         prediction = super().forward(batch, truth)
         return prediction if self.words is None else prediction + self.words(batch.tokens).mean((1, 2))[..., None, None]
+
+
+class ReadsCovariates(Good):
+    """Keeps the contract with covariates of both kinds."""
+
+    covariates = frozenset({"future", "static"})
+
+    def __init__(self, options, problem):
+        super().__init__(options, problem)
+        self.known = bool(problem.future_covariates)
+        self.static = bool(problem.static_covariates)
+
+    def of_lookback(self, batch):
+        return batch.past_known.mean((1, 2))[:, None, None, None] if self.known else 0.0
+
+    def of_horizon(self, batch):
+        return batch.future_known.mean(2)[..., None, None] if self.known else 0.0
+
+    def of_series(self, batch):
+        found = batch.static[:, :1] + batch.static_codes.sum(1, keepdim=True) if self.static else torch.zeros(1, 1)
+        return found[..., None, None]
+
+    def forward(self, batch, truth=0.0):
+        known = self.of_lookback(batch) + self.of_horizon(batch) + self.of_series(batch)
+        return super().forward(batch, truth) + 0.1 * known
+
+
+class DoesNotDeclareFuture(ReadsCovariates):
+    covariates = frozenset({"static"})
+
+
+class DoesNotDeclareStatic(ReadsCovariates):
+    covariates = frozenset({"future"})
+
+
+class KnowsNothingOfThePast(ReadsCovariates):
+    def of_lookback(self, batch):
+        return 0.0
+
+
+class TakesTheFirstStepForAll(ReadsCovariates):
+    def of_horizon(self, batch):
+        return batch.future_known[:, :1].mean(2)[..., None, None] if self.known else 0.0
+
+
+class LeavesOutACode(ReadsCovariates):
+    def of_series(self, batch):
+        found = batch.static[:, :1] + batch.static_codes[:, :1] if self.static else torch.zeros(1, 1)
+        return found[..., None, None]
 
 
 class LooksAtItsNeighbours(Good):
@@ -363,6 +414,10 @@ def with_fit(fit):
     return ModelPlugin(config=Options, build=LeastSquares, example=Options(), fit=fit)
 
 
+def of_class(build):
+    return ModelPlugin(config=Options, build=build, example=Options(), covariates=build.covariates)
+
+
 BAD = [
     ("check_shapes", WrongShape),
     ("check_shapes", KnowsTargetsOnly),
@@ -378,6 +433,11 @@ BAD = [
     ("check_mask_invariance", NeedsAValue),
     ("check_mask_invariance", HidesNaNTooLate),
     ("check_text_at_steps", AveragesPaddedTexts),
+    ("check_future_covariates", DoesNotDeclareFuture),
+    ("check_future_covariates", KnowsNothingOfThePast),
+    ("check_future_covariates", TakesTheFirstStepForAll),
+    ("check_static_covariates", DoesNotDeclareStatic),
+    ("check_static_covariates", LeavesOutACode),
     ("check_batch_invariance", LooksAtItsNeighbours),
     ("check_gradients", LosesAGradient),
     ("check_gradients", HasADeadParameter),
@@ -409,13 +469,14 @@ def test_every_check_has_a_bad_plugin():
 
 
 def test_the_good_plugins_pass():
-    assert testing.check(ModelPlugin(config=Options, build=Good, example=Options())) == {}
+    for good in (Good, ReadsCovariates):
+        assert testing.check(of_class(good)) == {}
     assert testing.check(with_fit(solve)) == {}
 
 
 @pytest.mark.parametrize(("check", "bad"), BAD, ids=lambda value: getattr(value, "__name__", value))
 def test_a_bad_plugin_fails_exactly_one_check(check, bad):
-    failed = testing.check(ModelPlugin(config=Options, build=bad, example=Options()))
+    failed = testing.check(of_class(bad))
     assert list(failed) == [check], failed
 
 
@@ -579,3 +640,8 @@ def test_models_for_other_tasks_are_not_judged_as_forecasters():
     plugin = ModelPlugin(config=Options, build=build, example=Options(), tasks={Task.CLASSIFY})
     assert testing.checks_of(plugin) == testing.CHECKS_BY_TASK[Task.CLASSIFY]
     assert list(testing.check(plugin)) == ["check_classify_shapes"]
+
+
+def test_a_declaration_of_other_covariates_is_refused():
+    with pytest.raises(TypeError, match=r"covariates must be a set of 'future' and 'static', not {'past'}"):
+        ModelPlugin(config=Options, build=Good, example=Options(), covariates={"past"})

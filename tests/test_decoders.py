@@ -356,3 +356,28 @@ def test_a_flat_head_needs_its_tokens() -> None:
     memory, mask, last, _ = given()
     with pytest.raises(ValueError, match="built for 9 tokens was given 6"):
         FlatHead(Point(), TARGETS, HORIZON, 9, D)(memory, mask, last)
+
+
+def test_a_decoder_built_for_covariates_needs_them() -> None:
+    memory, mask, last, _ = given()
+    with pytest.raises(ValueError, match="needs what is known of each step"):
+        autoregressive(known=3)(memory, mask, last)
+
+
+@pytest.mark.parametrize("sampling", ["steps", "two_pass"])
+@pytest.mark.parametrize("truth", [0.0, 0.5, 1.0])
+def test_what_is_known_of_a_step_reaches_it_and_no_earlier_one(sampling: str, truth: float) -> None:
+    decoder = autoregressive(sampling=sampling, known=3)
+    memory, mask, last, future = given()
+    known = torch.randn(BATCH, HORIZON, 3)
+
+    def predicted(known: Tensor) -> Tensor:
+        torch.manual_seed(0)  # the same coins
+        return decoder(memory, mask, last, future, truth, known)
+
+    before = predicted(known)
+    for step in range(HORIZON):
+        other = known.clone()
+        other[:, step] += 1
+        changed = (predicted(other) - before).abs().amax((0, 2, 3)) > 1e-6
+        assert changed.tolist()[: step + 1] == [False] * step + [True]

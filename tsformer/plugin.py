@@ -161,6 +161,8 @@ class ModelPlugin:
             training loop. `train` and `validation` are `Examples`: `Windows` for forecasts, a `SequenceSet` for classes
             and answers.
         persistent: False for a model that cannot be saved without pickle; it serves evaluation only.
+        covariates: what a forecast reads beside the past: "future" covariates (`Batch.past_known`, `future_known`),
+            "static" ones (`Batch.static`, `static_codes`), or both. Of others the user is told that they do nothing.
     """
 
     config: type[Config]
@@ -169,10 +171,22 @@ class ModelPlugin:
     tasks: frozenset[Task] | set[Task] = frozenset({Task.FORECAST})
     fit: Callable[[Any, Any, Any], None] | None = None
     persistent: bool = True
+    covariates: frozenset[str] | set[str] = frozenset()
 
     def __post_init__(self) -> None:
         _check_declaration(self, self.config, self.example, self.build)
         _check_tasks(self, self.tasks)
+        if not isinstance(self.covariates, frozenset | set) or not self.covariates <= {"future", "static"}:
+            raise TypeError(f"ModelPlugin.covariates must be a set of 'future' and 'static', not {self.covariates!r}")
+
+    def unread(self, problem: Problem) -> list[str]:
+        """The kinds of covariates that a problem has and this model does not read; only forecasts read any."""
+        read = self.covariates if problem.task is Task.FORECAST else frozenset[str]()
+        there = {
+            "future": problem.future_covariates > 0,
+            "static": problem.static_covariates > 0 or bool(problem.static_cardinalities),
+        }
+        return [kind for kind, has in there.items() if has and kind not in read]
 
 
 @dataclass(frozen=True)
@@ -212,6 +226,11 @@ class Transform(Protocol):
     Attributes:
         pointwise: True when each step is transformed by itself; otherwise `inverse` needs the whole path.
         lost_rows: rows lost at the start of a series (1 for returns).
+
+    Two more may be there. `takes_missing = True`: NaN in `fit` and `forward` is a value that is missing, never all of a
+    channel; statistics are of the others, and what is made of a NaN is NaN. Without it the last value before, or the
+    first after, stands in for one that is missing. `anchor_step`: how many rows before a missing row of an anchor the
+    one stands that takes its place; 1 unless it is given, a season for seasonal differences.
     """
 
     pointwise: bool

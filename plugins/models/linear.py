@@ -6,8 +6,9 @@
     rlinear  each window is normalised by its mean and standard deviation (Li et al. 2023, "Revisiting Long-term Time
              Series Forecasting: An Investigation on Linear Mapping")
 
-All targets share the weights unless `individual` is set. Past covariates stand beside each target's own lookback, which
-is not in the papers, where everything is a target.
+All targets share the weights of lookbacks unless `individual` is set. Past covariates stand beside each target's own
+lookback, which is not in the papers, where everything is a target; so do covariates that are known ahead, at every step
+of lookback and horizon, and static ones.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from pydantic import field_validator
 from torch import Tensor, nn
 
 from tsformer.data.windows import Batch
-from tsformer.nn.lookback import Level, numbers_only, rows, width
+from tsformer.nn.lookback import Level, known_rows, known_width, numbers_only, rows, width
 from tsformer.nn.outputs import output_of
 from tsformer.plugin import Config, Field, ModelPlugin, Problem, changed
 
@@ -60,7 +61,7 @@ class Linear(nn.Module):
     def __init__(self, config: LinearConfig, problem: Problem) -> None:
         super().__init__()
         numbers_only(problem, "linear")
-        self.config = config
+        self.config, self.problem = config, problem
         self.targets, self.lookback = problem.targets, problem.lookback
         self.output = output_of(problem)
         self.shape = (problem.horizon, self.output.outputs)
@@ -73,6 +74,10 @@ class Linear(nn.Module):
         weight[:, :, 0, :, :, 0] = 1 / problem.lookback
         self.weight = nn.Parameter(weight.view(groups, inputs, -1))
         self.bias = nn.Parameter(torch.zeros(groups, 1, math.prod(self.shape)))
+        known = known_width(problem)
+        # Of each target for itself even where weights are shared: what lifts one may lower the other.
+        shape = problem.targets, known, math.prod(self.shape)
+        self.known_weight = nn.Parameter(torch.zeros(shape)) if known else None
 
     def forward(self, batch: Batch, truth: float = 0.0) -> Tensor:
         """`[batch, horizon, targets, outputs]`; `truth` is ignored."""
@@ -81,6 +86,8 @@ class Linear(nn.Module):
             trend = moving_average(x.view(*x.shape[:2], -1, self.lookback), self.config.kernel).flatten(2)
             x = torch.cat([trend, x - trend], dim=-1)
         y = x.transpose(0, 1) @ self.weight + self.bias
+        if self.known_weight is not None:
+            y = y + known_rows(batch, self.problem, scale).transpose(0, 1) @ self.known_weight
         prediction = y.view(*y.shape[:2], *self.shape).permute(1, 2, 0, 3)
         return self.output.rescale(prediction, scale, shift)
 
@@ -92,4 +99,4 @@ def moving_average(x: Tensor, kernel: int) -> Tensor:
     return F.avg_pool1d(F.pad(flat, (side, side), mode="replicate"), kernel, stride=1).view_as(x)
 
 
-plugin = ModelPlugin(config=LinearConfig, build=Linear, example=LinearConfig())
+plugin = ModelPlugin(config=LinearConfig, build=Linear, example=LinearConfig(), covariates={"future", "static"})

@@ -40,7 +40,7 @@ class LSTMEncoder(nn.Module):
 
 
 def build(config: LSTMConfig, problem: Problem) -> nn.Module:
-    """The network; raises PluginError for covariates it does not take."""
+    """The network."""
 
     def encoder(inner: Problem) -> nn.Module:
         return config.with_states(LSTMEncoder(config, inner.channels))
@@ -53,4 +53,5 @@ plugin = ModelPlugin(
     build=build,
     example=LSTMConfig(d_model=16, n_layers=2, n_heads=2, decoder_layers=1, d_ff=32, decoder="autoregressive"),
     tasks=set(Task),
+    covariates={"future", "static"},
 )

@@ -59,7 +59,7 @@ class TCNEncoder(nn.Module):
 
 
 def build(config: TCNConfig, problem: Problem) -> nn.Module:
-    """The network; raises PluginError for covariates it does not take."""
+    """The network."""
 
     def encoder(inner: Problem) -> nn.Module:
         return config.with_states(TCNEncoder(config, inner))
@@ -72,4 +72,5 @@ plugin = ModelPlugin(
     build=build,
     example=TCNConfig(d_model=16, n_layers=2),
     tasks=set(Task),
+    covariates={"future", "static"},
 )

@@ -85,7 +85,7 @@ class PatchEncoder(nn.Module):
 
 
 def build(config: TCNTransformerConfig, problem: Problem) -> nn.Module:
-    """The network; raises PluginError for covariates it does not take."""
+    """The network."""
 
     def direct(inner: Problem) -> nn.Module:
         tokens = config.tokens(inner.lookback)[1]
@@ -99,4 +99,5 @@ plugin = ModelPlugin(
     build=build,
     example=TCNTransformerConfig(d_model=16, n_heads=2, stride=2, tcn_layers=2, encoder_layers=1, d_ff=32),
     tasks=set(Task),
+    covariates={"future", "static"},
 )

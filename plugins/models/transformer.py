@@ -48,7 +48,7 @@ class StepEncoder(nn.Module):
 
 
 def build(config: TransformerConfig, problem: Problem) -> nn.Module:
-    """The network; raises PluginError for covariates it does not take."""
+    """The network."""
 
     def direct(inner: Problem) -> nn.Module:
         return QueryDecoder(config.build_decoder(), output_of(inner), inner.targets, inner.horizon)
@@ -63,4 +63,5 @@ plugin = ModelPlugin(
         d_model=16, n_heads=2, encoder_layers=1, decoder_layers=1, d_ff=32, decoder="autoregressive"
     ),
     tasks=set(Task),
+    covariates={"future", "static"},
 )

@@ -1,19 +1,21 @@
 """From memory to prediction: autoregressive, by queries, or by a flat head.
 
-All of them are called alike, `decoder(memory, memory_mask, last, future, truth)`, and return
-`[batch, horizon, targets, outputs]`:
+All of them are called alike, `decoder(memory, memory_mask, last, future, truth)`, with `known` after that where there
+are future or static covariates, and return `[batch, horizon, targets, outputs]`:
 
     memory       `[batch, tokens, d_model]`
     memory_mask  boolean `[batch, tokens]`, True = real
     last         `[batch, targets]`, the last observed value of each target
     future       `[batch, horizon, targets]`, the truth, or None
     truth        probability that the true previous value is fed; direct decoders are fed none and ignore it
+    known        `[batch, horizon, features]`, what is known ahead of each step; direct decoders are given it by
+                 `tsformer.nn.covariates.KnownSteps`
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -26,6 +28,20 @@ from tsformer.nn.positions import SinusoidalPositions, sinusoid
 DecoderKind = Literal["direct", "autoregressive"]
 Sampling = Literal["steps", "two_pass"]
 Feedback = Literal["mean", "sample"]
+
+
+class Context(NamedTuple):
+    """What an autoregressive decoder sees beside the values that it is fed.
+
+    Attributes:
+        memory: `[batch, tokens, d_model]`.
+        mask: boolean `[batch, tokens]`, True = real.
+        known: `[batch, horizon, d_model]`, embedded; None without covariates.
+    """
+
+    memory: Tensor
+    mask: Tensor
+    known: Tensor | None
 
 
 class AutoregressiveDecoder(nn.Module):
@@ -63,6 +79,7 @@ class AutoregressiveDecoder(nn.Module):
         sampling: how inputs are found between 0 and 1, "steps" or "two_pass".
         feedback: the value of its own is the "mean", or a "sample" of the predicted distribution. That only in
             training: prediction always feeds back the mean.
+        known: features that are known ahead of each step, added to the embedding from which that step is predicted.
 
     Raises:
         UsageError: for samples of an output that does not say how values scatter.
@@ -78,6 +95,7 @@ class AutoregressiveDecoder(nn.Module):
         positions: nn.Module | None = None,
         sampling: Sampling = "steps",
         feedback: Feedback = "mean",
+        known: int = 0,
     ) -> None:
         super().__init__()
         if feedback == "sample" and not output.probabilistic:
@@ -93,47 +111,58 @@ class AutoregressiveDecoder(nn.Module):
         self.sampling = sampling
         self.feedback = feedback
         self.embed = nn.Linear(targets, layers.d_model)
+        self.known = nn.Linear(known, layers.d_model, bias=False) if known else None
         self.positions = SinusoidalPositions(layers.d_model) if positions is None else positions
         self.head = nn.Linear(layers.d_model, targets * output.outputs)
 
     def forward(
-        self, memory: Tensor, memory_mask: Tensor, last: Tensor, future: Tensor | None = None, truth: float = 0.0
+        self,
+        memory: Tensor,
+        memory_mask: Tensor,
+        last: Tensor,
+        future: Tensor | None = None,
+        truth: float = 0.0,
+        known: Tensor | None = None,
     ) -> Tensor:
         """`[batch, horizon, targets, outputs]`; arguments as above.
 
         Raises:
-            ValueError: when `truth` is outside [0, 1], or above 0 without a future of `horizon` steps.
+            ValueError: when `truth` is outside [0, 1], or above 0 without a future of `horizon` steps, and when what
+                is known of each step is missing.
         """
         if not 0.0 <= truth <= 1.0:
             raise ValueError(f"truth is a probability, not {truth}")
+        if self.known is not None and known is None:
+            raise ValueError("a decoder built for covariates needs what is known of each step")
+        context = Context(memory, memory_mask, None if self.known is None else self.known(known))
         coins = None
         if truth > 0.0:
             if future is None or future.shape[1] != self.horizon:
                 raise ValueError(f"truth {truth} needs the true future of {self.horizon} steps")
             if truth == 1.0:
-                return self._steps(_shifted(last, future), memory, memory_mask)
+                return self._steps(_shifted(last, future), context)
             coins = torch.rand(len(last), self.horizon, 1, device=last.device) < truth
         if coins is not None and future is not None and self.training and self.sampling == "two_pass":
             with torch.no_grad():
-                own = self._own(self._steps(_shifted(last, future), memory, memory_mask))
+                own = self._own(self._steps(_shifted(last, future), context))
         else:
             with torch.no_grad():
-                predictions, own = self._rollout(memory, memory_mask, last, future, coins)
+                predictions, own = self._rollout(context, last, future, coins)
             if not torch.is_grad_enabled():
                 return predictions
-        return self._steps(_shifted(last, _fed(own, future, coins)), memory, memory_mask)
+        return self._steps(_shifted(last, _fed(own, future, coins)), context)
 
     def _rollout(
-        self, memory: Tensor, memory_mask: Tensor, last: Tensor, future: Tensor | None, coins: Tensor | None
+        self, context: Context, last: Tensor, future: Tensor | None, coins: Tensor | None
     ) -> tuple[Tensor, Tensor]:
         """Predictions `[batch, horizon, targets, outputs]` and values of its own `[batch, horizon, targets]`."""
         caches = self.layers.caches() if self.cache else None
         inputs, predictions, values = last[:, None], [], []
         for step in range(self.horizon):
             if caches is None:
-                prediction = self._steps(inputs, memory, memory_mask)[:, -1:]
+                prediction = self._steps(inputs, context)[:, -1:]
             else:
-                prediction = self._steps(inputs[:, -1:], memory, memory_mask, caches, offset=step)
+                prediction = self._steps(inputs[:, -1:], context, caches, offset=step)
             own = self._own(prediction)
             predictions.append(prediction)
             values.append(own)
@@ -147,16 +176,14 @@ class AutoregressiveDecoder(nn.Module):
         return self.output.point(prediction)
 
     def _steps(
-        self,
-        inputs: Tensor,
-        memory: Tensor,
-        memory_mask: Tensor,
-        caches: Sequence[LayerCache] | None = None,
-        offset: int = 0,
+        self, inputs: Tensor, context: Context, caches: Sequence[LayerCache] | None = None, offset: int = 0
     ) -> Tensor:
-        """Inputs `[batch, steps, targets]` to the predictions of the steps after them."""
-        x = self.positions(self.embed(inputs), offset=offset)
-        y: Tensor = self.head(self.layers(x, memory, memory_mask, causal=True, caches=caches))
+        """Inputs `[batch, steps, targets]` to the predictions of the steps after them, from step `offset` on."""
+        x = self.embed(inputs)
+        if context.known is not None:
+            x = x + context.known[:, offset : offset + x.shape[1]]
+        x = self.positions(x, offset=offset)
+        y: Tensor = self.head(self.layers(x, context.memory, context.mask, causal=True, caches=caches))
         return y.view(*y.shape[:2], self.targets, self.output.outputs)
 
 

@@ -12,6 +12,7 @@ from tsformer.errors import UsageError
 from tsformer.nn.chunks import Chunks
 from tsformer.nn.classification import ClassificationHead
 from tsformer.nn.classifier import Classifier
+from tsformer.nn.covariates import KnownSteps, as_past, covariates_of
 from tsformer.nn.decoders import AutoregressiveDecoder, DecoderKind, Feedback, Sampling
 from tsformer.nn.feedforward import Activation
 from tsformer.nn.inputs import Inputs
@@ -131,7 +132,6 @@ class NetworkOptions(Config):
             direct: builds the decoder that forecasts all steps at once, for the problem that it is given.
 
         Raises:
-            PluginError: for covariates that it does not take.
             UsageError: for options that the task does not read.
         """
         faults = [*self.faults_for(problem.task), *self._unread(problem)]
@@ -158,10 +158,15 @@ class NetworkOptions(Config):
     ) -> nn.Module:
         inputs = Inputs(problem, self.d_model) if problem.text_length else None
         inner = per_channel(problem) if self.channel_independent else problem
-        if inputs is not None:
-            inner = replace(inner, past_covariates=inner.past_covariates + inputs.text_width)
-        decoder = self.build_autoregressive(inner) if self.decoder == "autoregressive" else direct(inner)
-        return Network(problem, encoder(inner), decoder, self._revin(problem), self.channel_independent, inputs)
+        covariates = covariates_of(problem, inner, self.normalises(problem))
+        known = 0 if covariates is None else covariates.width
+        inner = as_past(inner, known + (0 if inputs is None else inputs.text_width))
+        if self.decoder == "autoregressive":
+            decoder: nn.Module = self.build_autoregressive(inner, known)
+        else:
+            decoder = KnownSteps(direct(inner), inner, covariates, self.d_model) if covariates else direct(inner)
+        revin = self._revin(problem)
+        return Network(problem, encoder(inner), decoder, revin, self.channel_independent, inputs, covariates)
 
     def _classifier(self, problem: Problem, encoder: Callable[[Problem], nn.Module], _: object) -> nn.Module:
         inputs = Inputs(problem, self.d_model, summary=self.pooling == "cls")
@@ -197,8 +202,8 @@ class NetworkOptions(Config):
     def build_decoder(self) -> Decoder:
         return Decoder(self.decoder_layers, self.layer_spec())
 
-    def build_autoregressive(self, problem: Problem) -> AutoregressiveDecoder:
-        """The decoder that predicts step by step, for the inner problem."""
+    def build_autoregressive(self, problem: Problem, known: int = 0) -> AutoregressiveDecoder:
+        """The decoder that predicts step by step, for the inner problem, with features that are known of each step."""
         spec = self.layer_spec()
         return AutoregressiveDecoder(
             self.build_decoder(),
@@ -208,6 +213,7 @@ class NetworkOptions(Config):
             positions=additive_positions(spec.positions, spec.d_model, problem.horizon),
             sampling=self.sampling,
             feedback=self.feedback,
+            known=known,
         )
 
     def _revin(self, problem: Problem) -> RevIN | None:

@@ -16,9 +16,10 @@ from tsformer.nn.outputs import output_of
 from tsformer.plugin import ModelPlugin, Problem, Task
 from tsformer.testing import sequence_cases
 from tsformer.testing.failure import CheckFailedError
-from tsformer.testing.problem import PROBLEM, batch_of, build, fitted, windows
+from tsformer.testing.problem import PROBLEM, batch_of, build, fitted, windows, with_covariates
 
 SIZE = 8
+FORECAST = "a forecast of numbers"
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,8 @@ class Case:
 
     @property
     def about(self) -> str:
-        """For the end of a message: " (tokens)"; nothing where there is one kind only."""
-        return "" if self.problem.task is Task.FORECAST else f" ({self.kind})"
+        """For the end of a message: " (tokens)"; nothing for a forecast of numbers alone."""
+        return "" if self.kind == FORECAST else f" ({self.kind})"
 
     def rows(self, count: int) -> Batch:
         """The first examples of the batch."""
@@ -67,7 +68,7 @@ def cases(plugin: ModelPlugin, task: Task) -> list[Case]:
         CheckFailedError: it refuses all of them.
     """
     possible, refusals = [], []
-    for case in _CASES[task]():
+    for case in _CASES[task](plugin):
         try:
             case.build(plugin)
         except (PluginError, UsageError) as refusal:
@@ -82,12 +83,15 @@ def cases(plugin: ModelPlugin, task: Task) -> list[Case]:
     return possible
 
 
-def _forecasts() -> Iterator[Case]:
-    yield Case("numbers", PROBLEM, output_of(PROBLEM), *windows(), batch_of(SIZE))
+def _forecasts(plugin: ModelPlugin) -> Iterator[Case]:
+    yield Case(FORECAST, PROBLEM, output_of(PROBLEM), *windows(), batch_of(SIZE))
+    if plugin.covariates:
+        problem = with_covariates(plugin)
+        yield Case("with covariates", problem, output_of(problem), *windows(problem), batch_of(SIZE, problem))
 
 
-def _of(parts: Callable[[], Iterator[sequence_cases.Part]]) -> Callable[[], Iterator[Case]]:
-    def made() -> Iterator[Case]:
+def _of(parts: Callable[[], Iterator[sequence_cases.Part]]) -> Callable[[ModelPlugin], Iterator[Case]]:
+    def made(plugin: ModelPlugin) -> Iterator[Case]:
         for part in parts():
             batch = part.train.batch(torch.arange(SIZE))
             yield Case(part.kind, part.problem, part.objective, part.train, part.validation, batch)
@@ -95,7 +99,7 @@ def _of(parts: Callable[[], Iterator[sequence_cases.Part]]) -> Callable[[], Iter
     return made
 
 
-_CASES: dict[Task, Callable[[], Iterator[Case]]] = {
+_CASES: dict[Task, Callable[[ModelPlugin], Iterator[Case]]] = {
     Task.FORECAST: _forecasts,
     Task.CLASSIFY: _of(sequence_cases.classes),
     Task.SEQUENCE: _of(sequence_cases.answers),

@@ -11,7 +11,8 @@ from tsformer.data.windows import Batch
 from tsformer.errors import PluginError, TsformerError, UsageError, in_words
 from tsformer.nn.outputs import output_of
 from tsformer.parameters import by_gradients
-from tsformer.plugin import ModelPlugin, Problem
+from tsformer.plugin import ModelPlugin, Problem, Task
+from tsformer.testing.cases import Case, cases
 from tsformer.testing.failure import CheckFailedError
 from tsformer.testing.problem import PROBLEM, batch_of, build, close, drawn, fitted, given, gradients, learns
 
@@ -131,11 +132,17 @@ def check_causality(plugin: ModelPlugin) -> None:
 
 def check_mask_invariance(plugin: ModelPlugin) -> None:
     """What stands behind past_mask changes nothing, not even NaN, and not even when nothing stands before it."""
-    module, batch = fitted(plugin).eval(), batch_of(6)
+    for case in cases(plugin, Task.FORECAST):
+        _mask_invariance(plugin, case)
+
+
+def _mask_invariance(plugin: ModelPlugin, case: Case) -> None:
+    module, batch = case.fitted(plugin).eval(), case.rows(6)
     mask = batch.past_mask.clone()
     mask[1, :3] = False  # padding on the left
     mask[2, :5, 0] = False  # one channel starts later
     mask[3, 4, 1] = False  # a hole
+    mask[3, -2:, 0] = False  # and one at the end
     mask[4] = False  # nothing at all
     mask[5, :, 0] = False  # nothing of one channel
     batch = replace(batch, past_mask=mask)
@@ -143,23 +150,24 @@ def check_mask_invariance(plugin: ModelPlugin) -> None:
         clean = module(replace(batch, past=torch.where(mask, batch.past, 0.0)))
         if not bool(torch.isfinite(clean).all()):
             raise CheckFailedError(
-                "the prediction of a window without a single real value, or without one in a channel, is not finite; "
-                "look for means over no steps, and for attention to nothing"
+                "the prediction of a window without a single real value, or without one in a channel, is not finite"
+                f"{case.about}; look for means over no steps, and for attention to nothing"
             )
-        for garbage in (5.0, 1e6, float("nan")):
+        for garbage in (5.0, 1e6, 1e30, float("nan")):
             dirty = module(replace(batch, past=torch.where(mask, batch.past, garbage)))
             if not close(dirty, clean):
                 raise CheckFailedError(
-                    f"putting {garbage} behind past_mask changes the prediction; zero masked inputs, and give the mask "
-                    "to attention, convolutions and normalisation"
+                    f"putting {garbage} behind past_mask changes the prediction{case.about}; zero masked inputs, and "
+                    "give the mask to attention, convolutions and normalisation"
                 )
     if by_gradients(plugin, module):
         batch = replace(batch, past=torch.where(mask, batch.past, float("nan")))
         for truth in (1.0, 0.5, 0.0):
-            for name, gradient in gradients(module.train(), batch, truth).items():
+            for name, gradient in gradients(module.train(), batch, truth, case.objective).items():
                 if gradient is not None and not bool(torch.isfinite(gradient).all()):
                     raise CheckFailedError(
                         f"the gradient of parameter '{name}' is not finite at truth={truth} when windows or channels "
-                        "are masked entirely, with NaN behind the mask; zero masked inputs before computing with them, "
-                        "for torch.where at the end hides a NaN from the prediction, not from the gradient"
+                        f"are masked entirely, with NaN behind the mask{case.about}; zero masked inputs before "
+                        "computing with them, for torch.where at the end hides a NaN from the prediction, not from the "
+                        "gradient"
                     )

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from tsformer.plugin import ModelPlugin, Task
 from tsformer.testing import forecasts, sequences
+from tsformer.testing.covariates import check_future_covariates, check_static_covariates
 from tsformer.testing.fit_hook import check_fit, check_fit_hook
 from tsformer.testing.learning import check_gradients, check_overfits_one_batch
 from tsformer.testing.state import (
@@ -47,6 +48,8 @@ CHECKS_BY_TASK: dict[Task, tuple[ModelCheck, ...]] = {
         forecasts.check_causality,
         forecasts.check_mask_invariance,
         check_text_at_steps,
+        check_future_covariates,
+        check_static_covariates,
         *_of(Task.FORECAST, check_batch_invariance, *_LEARNING),
         check_fit_hook,
         *_of(Task.FORECAST, *_STATE),

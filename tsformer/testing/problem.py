@@ -21,6 +21,11 @@ from tsformer.testing.failure import CheckFailedError
 from tsformer.testing.generators import seeded
 
 PROBLEM = Problem(lookback=20, horizon=5, targets=2, season=10)
+COVARIATES: dict[str, dict[str, Any]] = {
+    "future": {"past_covariates": 1, "future_covariates": 2},
+    "static": {"static_covariates": 1, "static_cardinalities": (3, 4)},
+}
+"""What a problem has more, by the kind of covariates that a model declares."""
 TOLERANCE = 1e-5
 
 
@@ -37,6 +42,14 @@ def build(plugin: ModelPlugin, seed: int = 0, problem: Problem = PROBLEM) -> nn.
             "not be loaded; give the shape in build, from problem.lookback, problem.channels and so on"
         )
     return module
+
+
+def with_covariates(plugin: ModelPlugin) -> Problem:
+    """`PROBLEM` with covariates of all kinds that the model declares."""
+    problem = PROBLEM
+    for kind in sorted(plugin.covariates):
+        problem = replace(problem, **COVARIATES[kind])
+    return problem
 
 
 def example_for(plugin: ModelPlugin, task: Task) -> Config:
@@ -64,12 +77,11 @@ def _less(config: Config) -> Iterator[Config]:
 def fitted(plugin: ModelPlugin, seed: int = 0, problem: Problem = PROBLEM, parts: Any = None) -> nn.Module:
     """A module as the checks look at it: what has a `fit` hook has been fitted.
 
-    The problem is `PROBLEM`, or one of the same shapes with another output, unless training and validation part are
-    given.
+    Training and validation part are `windows` unless they are given.
     """
     module = build(plugin, seed, problem)
     if plugin.fit is not None:
-        train, validation = parts or windows()
+        train, validation = parts or windows(problem)
         with seeded(seed):
             plugin.fit(module, train, validation)
     return module
@@ -118,24 +130,46 @@ def _sines(count: int, steps: int, channels: int) -> Tensor:
     return torch.from_numpy(np.sin(2 * np.pi * step / PROBLEM.season + phase) + noise).float()
 
 
-def windows() -> tuple[Windows, Windows]:
+def _values(count: int, steps: int, problem: Problem) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    """Series `[count, steps, channels + known]`, static numbers and codes: all covariates move the targets."""
+    generator = np.random.default_rng(8)
+
+    def noise(*shape: int) -> Tensor:
+        return torch.from_numpy(generator.standard_normal(shape)).float()
+
+    values = torch.cat([_sines(count, steps, problem.channels), noise(count, steps, problem.future_covariates)], dim=-1)
+    static = noise(count, problem.static_covariates) if problem.static_covariates else None
+    sizes = problem.static_cardinalities
+    codes = torch.stack([torch.arange(count) % size for size in sizes], dim=1) if sizes else None
+    moved = 0.5 * values[..., problem.channels :].sum(-1, keepdim=True)
+    for each in (static, codes):
+        if each is not None:
+            moved = moved + 0.3 * each.sum(-1)[:, None, None] * values[..., :1]
+    values[..., : problem.targets] += moved
+    return values, static, codes
+
+
+def windows(problem: Problem = PROBLEM) -> tuple[Windows, Windows]:
     """Training and validation windows of three series; after them come rows that belong to neither."""
     rows, train, validation = 150, 105, 125
-    values = _sines(3, rows, PROBLEM.channels).reshape(3 * rows, -1)
+    values, static, codes = _values(3, rows, problem)
     offsets = np.arange(4) * rows
 
     def cut(first: int, stop: int) -> Windows:
         return cut_windows(
-            values.clone(),
+            values.flatten(0, 1).clone(),
             offsets,
             np.full(3, first),
             np.full(3, stop),
-            lookback=PROBLEM.lookback,
-            horizon=PROBLEM.horizon,
-            targets=PROBLEM.targets,
+            lookback=problem.lookback,
+            horizon=problem.horizon,
+            targets=problem.targets,
+            known=problem.future_covariates,
+            static=static,
+            static_codes=codes,
         )
 
-    return cut(PROBLEM.lookback, train), cut(train, validation)
+    return cut(problem.lookback, train), cut(train, validation)
 
 
 def spoiled_behind(some: Windows) -> Windows:
@@ -150,11 +184,17 @@ def spoiled_behind(some: Windows) -> Windows:
 
 def batch_of(size: int, problem: Problem = PROBLEM) -> Batch:
     """Windows with the whole past and the future that follows."""
-    values = _sines(size, problem.lookback + problem.horizon, problem.channels)
-    past, future = values[:, : problem.lookback], values[:, problem.lookback :, : problem.targets]
+    values, static, codes = _values(size, problem.lookback + problem.horizon, problem)
+    past, ahead = values[:, : problem.lookback], values[:, problem.lookback :]
+    channels, known = problem.channels, problem.future_covariates
+    future = ahead[..., : problem.targets]
     return Batch(
-        past=past,
-        past_mask=torch.ones_like(past, dtype=torch.bool),
+        past=past[..., :channels],
+        past_mask=torch.ones_like(past[..., :channels], dtype=torch.bool),
+        past_known=past[..., channels:] if known else None,
+        future_known=ahead[..., channels:] if known else None,
+        static=static,
+        static_codes=codes,
         future=future,
         future_mask=torch.ones_like(future, dtype=torch.bool),
         series=torch.zeros(size, dtype=torch.long),
