@@ -1,10 +1,13 @@
-"""Text tables as files, in and out: what is no table, no text, not there or not to be written ends in one line."""
+"""Tables as files, in and out: what is no table, not there or not to be written ends in one line."""
 
+import bz2
 import gzip
 import io
+import lzma
 import os
 import stat
 import sys
+import zipfile
 
 import pandas as pd
 import pytest
@@ -12,13 +15,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tables import DAYS, message, table
 
-from tsformer.data.frames import (
-    read_table,
-    write_table,
-)
+from tsformer.data.files import write_table
+from tsformer.data.table_options import TableOptions
 from tsformer.errors import DataError, ResourceError, UsageError
+from tsformer.tables import container
+from tsformer.tables.files import read_file, read_table
 
-# Files
+CSV = b"a,b\n1,2\n3,4\n"
+
+
+def zipped(**members):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name.replace("__", "/"), content)
+    return packed.getvalue()
+
+
+# In
 
 
 @pytest.mark.parametrize(
@@ -28,25 +42,29 @@ from tsformer.errors import DataError, ResourceError, UsageError
         ("\n\n", "is empty"),
         ("a,b\n", "has no rows, only the columns' names: a, b"),
         ("a,b\n\n,\n", "has no rows"),
-        ("a,b,a\n1,2,3\n", "line 1 names 2 columns 'a' (columns 1, 3)"),
         ("a,b\n1,2\n1,2,3\n", "line 3 has 3 cell(s), the columns' names are 2"),
         ("a,b\n1,2\n1\n", "line 3 has 1 cell(s), the columns' names are 2"),
-        ("a,b\n1,2\n\n3,4\n", "line 3 is blank, but rows follow it"),
-        ("a;b\n1;2\n", "--data.sep ';'"),
-        ("a\tb\n1\t2\n", "--data.sep '\\t'"),
-        ("2024-01-01,1\n2024-01-02,2\n", "line 1 holds values, not names ('2024-01-01', ...)"),
+        ("a,b\n1,2\nx\n3,4\n", "line 3 has 1 cell(s)"),
+        ("a,b\n1,2,3\n4,5,6\n", "line 2 has 3 cell(s), the names in line 1 are 2"),
+        ("y\n1,5\n2,5\n", "line 2 has 2 cell(s), the names in line 1 are 1"),
         ('a,b\n1,"2\n3,4\n', "cannot be split into cells"),
         ('{"a": [1, 2]}\n', "JSON"),
+        ("[{}]", "JSON"),
         ("<!DOCTYPE html>\n<p>", "HTML"),
         ("a,b\n1,\0\n", "NUL character in line 2"),
-        ("# made by x\na,b\n1,2\n", "remove the comments (#)"),
-        ("title,,\na,b,c\n1,2,3\n", "2 columns without a name"),
     ],
 )
 def test_what_is_no_table(text, expected):
     with pytest.raises(DataError) as error:
         table(text)
     assert expected in message(error)
+
+
+def test_a_wrong_separator_names_the_right_one():
+    with pytest.raises(DataError) as error:
+        table("a;b\n1;2\n", sep="|")
+    assert "--data.sep ';'" in message(error)
+    assert error.value.finding.options == {"data.sep": ";"}
 
 
 def test_lines_are_those_of_the_file():
@@ -62,13 +80,35 @@ def test_numbers_are_exact(values, decimal):
     assert list(table(text, sep=";", decimal=decimal)["a"].astype(float)) == values
 
 
-def test_bytes_bom_gzip_and_encodings(tmp_path):
+def test_whole_numbers_beyond_what_a_float_holds_are_exact():
+    frame = table("a,b\n9007199254740993,1\n-9223372036854775808,2\n")
+    assert frame["a"].dtype == "int64"
+    assert list(frame["a"]) == [9007199254740993, -(2**63)]
+
+
+def test_cells_are_as_written_where_they_are_no_plain_numbers():
+    frame = table("code,flag,none,word\n007,TRUE,None,NA\n100,FALSE,,x\n", text=("word",))
+    assert list(frame["code"]) == ["007", "100"]
+    assert list(frame["flag"]) == ["TRUE", "FALSE"]
+    assert frame["none"].isna().all()
+    assert list(frame["word"]) == ["NA", "x"]
+    assert all(frame[name].dtype == object for name in ("code", "flag", "word"))
+
+
+def test_only_the_columns_that_are_needed():
+    frame = read_file(io.BytesIO(b"a,b,c\n1,x,2\n"), TableOptions(), columns=["c", "nowhere"]).frame
+    assert list(frame.columns) == ["c"]
+    assert list(frame.index) == [2]
+
+
+def test_bytes_bom_and_encodings(tmp_path):
     plain = "\ufefftag,größe\n2024-01-01,1\n"
     for content, options in [
         (plain.encode(), {}),
-        (gzip.compress(plain.encode()), {}),
         (plain[1:].encode("cp1252"), {"encoding": "cp1252"}),
+        (plain[1:].encode("cp1252"), {}),
         (plain.encode("utf-16"), {"encoding": "utf-16"}),
+        (plain.encode("utf-16"), {}),
         (plain.replace("\n", "\r\n").encode(), {}),
         (plain.replace("\n", "\r").encode(), {}),
     ]:
@@ -79,22 +119,61 @@ def test_bytes_bom_gzip_and_encodings(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "expected"),
+    ("content", "kind"),
     [
-        (b"a,b\n1,2\n1,\xe4\n", "is not written in utf-8-sig at byte 10 (line 3)"),
-        ("a,b\n1,2\n".encode("utf-16"), "--data.encoding utf-16"),
-        (gzip.compress(b"a,b\n1,2\n" * 1000)[:-9], "damaged gzip"),
-        (b"PK\x03\x04xxxx", "Excel"),
-        (b"PAR1xxxx", "Parquet"),
+        (gzip.compress(CSV), "gzip"),
+        (bz2.compress(CSV), "bzip2"),
+        (lzma.compress(CSV), "xz"),
+        (zipped(**{"x.csv": CSV}), "zip"),
+        (zipped(**{"folder__x.csv": CSV, "__MACOSX__._x.csv": b"junk"}), "zip"),
+        (zipped(**{"x.csv.gz": gzip.compress(CSV)}), "zip"),
     ],
 )
-def test_bytes_that_are_no_text(tmp_path, content, expected):
+def test_packed_tables(content, kind):
+    raw = read_file(io.BytesIO(content), TableOptions())
+    assert raw.frame.to_numpy().tolist() == [[1, 2], [3, 4]]
+    assert raw.form["container"] == kind
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"a,b\n1,2\n1,\xa0\x81\xff\xfe\x90\n", "at byte 10 (line 3): give its encoding"),
+        (gzip.compress(b"a,b\n1,2\n" * 1000)[:-9], "damaged gzip"),
+        (bz2.compress(CSV)[:-9], "damaged bzip2"),
+        (zipped(**{"x.csv": CSV})[:-9], "damaged zip"),
+        (b"PK\x03\x04xxxx", "damaged zip"),
+        (zipped(**{"a.csv": CSV, "b.csv": CSV}), "a zip of 2 files (a.csv, b.csv), not one table"),
+        (zipped(), "a zip of no file"),
+        (zipped(**{"[Content_Types].xml": b"<", "xl__workbook.xml": b"<"}), "a workbook (Excel"),
+        (b"\xd0\xcf\x11\xe0xxx", "Excel"),
+        (b"PAR1xxxx", "damaged Parquet"),
+        (b"\x89HDF\r\n", "HDF5"),
+        (b"%PDF-1.7", "a PDF"),
+    ],
+)
+def test_bytes_that_are_no_table(tmp_path, content, expected):
     path = tmp_path / "table.csv"
     path.write_bytes(content)
     with pytest.raises(DataError) as error:
         read_table(path)
     assert expected in message(error)
     assert str(path) in message(error)
+
+
+@pytest.mark.parametrize("content", [gzip.compress(bytes(10**6)), zipped(**{"x.csv": bytes(10**6)})])
+def test_bombs_are_not_unpacked(content, monkeypatch):
+    monkeypatch.setattr(container, "LARGEST", 10**5)
+    with pytest.raises(DataError, match="GiB when unpacked"):
+        read_table(io.BytesIO(content))
+
+
+def test_an_encoding_that_is_wrong():
+    with pytest.raises(DataError) as error:
+        read_table(io.BytesIO(b"a,b\n1,2\n1,\xe4\n"), encoding="utf-8")
+    assert "is not written in utf-8 at byte 10 (line 3)" in message(error)
+    with pytest.raises(DataError, match=r"--data\.encoding utf-16"):
+        read_table(io.BytesIO("a,b\n1,2\n".encode("utf-16")), encoding="utf-8")
 
 
 def test_files_that_are_not_there(tmp_path, monkeypatch):
@@ -132,8 +211,8 @@ def test_a_file_that_may_not_be_read(tmp_path):
 
 
 def test_stdin(monkeypatch):
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a,b\n1,2\n")))
-    assert read_table("-").shape == (1, 2)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(gzip.compress(CSV))))
+    assert read_table("-").shape == (2, 2)
 
 
 def test_stdin_that_cannot_be_read(monkeypatch):
@@ -150,7 +229,8 @@ def test_stdin_that_cannot_be_read(monkeypatch):
     "options",
     [
         *({"sep": sep} for sep in ("ab", "", "1", "\n", '"')),
-        *({"decimal": decimal} for decimal in (";", ",")),
+        {"decimal": ";"},
+        {"sep": ",", "decimal": ","},
         *({"encoding": encoding} for encoding in ("utf-9", "base64")),
     ],
 )

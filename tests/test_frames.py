@@ -7,16 +7,12 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tables import DAYS, csv, message, panel, table
+from tables import DAYS, csv, framed, message, panel, said, table
 
-from tsformer.data.frames import (
-    forecast_frame,
-    panel_from_frame,
-    panel_with_schema,
-    read_table,
-)
+from tsformer.data.frames import forecast_frame, load_panel, panel_from_frame, panel_with_schema, read_panel
 from tsformer.data.frequency import next_times
 from tsformer.data.panel import Panel, Schema
+from tsformer.data.table_options import TableOptions
 from tsformer.errors import DataError, TsformerError
 
 # DataFrames
@@ -24,7 +20,7 @@ from tsformer.errors import DataError, TsformerError
 
 def test_frames_made_in_python():
     stamps = pd.date_range("2024-01-01", periods=5, freq="h", tz="Europe/Berlin")
-    made = panel_from_frame(pd.DataFrame({"unique_id": 1, "ds": stamps, "y": range(5)}), id="unique_id", targets=["y"])
+    made = framed(pd.DataFrame({"unique_id": 1, "ds": stamps, "y": range(5)}), id="unique_id", target=["y"])
     assert (made.ids, made.schema.zone, made.schema.frequency) == (("1",), "Europe/Berlin", "h")
     assert made.schema.time_format is None
     out = forecast_frame(made.schema, made.ids, [next_times(made.times[-1], "h", 2)], np.zeros((1, 2, 1)))
@@ -55,9 +51,13 @@ def test_types_of_columns_in_python():
         )
     )
     assert made.schema.targets == ("nullable", "single", "objects", "7")
-    assert made.notes == ("ignored columns that are not numbers: flags, lists, spans, complex",)
+    assert said(made) == ("ignored columns that are not numbers: flags, lists, spans, complex",)
     with pytest.raises(DataError, match=r"'y' has 1 missing value.*in row 1"):
-        panel_from_frame(pd.DataFrame({"ds": days, "y": pd.array([1, None, 3], dtype="Int64")}))
+        panel_from_frame(
+            pd.DataFrame(
+                {"ds": pd.date_range("2024-01-01", periods=5), "y": pd.array([1, None, 3, 4, 5], dtype="Int64")}
+            )
+        )
 
 
 def test_an_index_of_dates_and_a_column_of_its_name():
@@ -132,7 +132,7 @@ def test_columns_are_taken_by_name(known):
     made = panel_with_schema(table("b,c,a,date\n2,9,1,2025-01-01\n4,9,3,2025-01-02\n"), known)
     assert made.values.tolist() == [[1, 2], [3, 4]]
     assert made.schema == known
-    assert made.notes == ("ignored columns that the model does not know: c",)
+    assert said(made) == ("ignored columns that the model does not know: c",)
 
 
 @pytest.mark.parametrize(
@@ -142,11 +142,11 @@ def test_columns_are_taken_by_name(known):
         ("day,a,b\n2025-01-01,1,2\n", "no column 'date'"),
         ("date,a,b\n2025-01-01,1,2\n2025-02-01,1,2\n2025-03-01,1,2\n", "frequency is MS, the model was fitted on D"),
         ("date,a,b\n2025-01-01,1,2\n2025-01-03,1,2\n", "1 step(s) of D missing"),
-        ("date,a,b\n01/02/2025,1,2\n", "'%m/%d/%Y' or '%d/%m/%Y'"),
+        ("date,a,b\n01/02/2025,1,2\n", "--dayfirst or --no-dayfirst says which"),
         ("date,a,b\n1,1,2\n2,1,2\n", "does not hold the kind of times"),
         ("date,a,b\n2025-01-01 00:00Z,1,2\n", "is in zone UTC, the model was fitted on local times"),
-        ("date,a,b\n2025-01-01,1,\n", "column 'b' has 1 missing value(s), the first in line 2"),
-        ("date,a,b\n2025-01-01,1,--\n", "the first '--' in line 2"),
+        ("date,a,b\n2025-01-01,1,\n2025-01-02,1,2\n", "column 'b' has 1 missing value(s), the first in line 2"),
+        ("date,a,b\n2025-01-01,1,2\n2025-01-02,1,two\n", "the first 'two' in line 3"),
     ],
 )
 def test_new_rows_that_do_not_go_with_the_schema(known, text, expected):
@@ -163,7 +163,7 @@ def test_new_rows_are_brought_to_the_zone(known):
     schema = panel(csv([f"2024-01-01 0{i}:00+01:00" for i in range(3)])).schema
     made = panel_with_schema(table(csv(["2024-06-01 08:00Z"])), schema)
     assert made.times[0].hour == 9
-    assert made.notes == ("times were converted from zone UTC to UTC+01:00",)
+    assert said(made) == ("times were converted from zone UTC to UTC+01:00",)
 
 
 def test_years_and_numbers_again():
@@ -172,6 +172,33 @@ def test_years_and_numbers_again():
         again = panel_with_schema(table(text), Schema.from_json(made.schema.to_json()))
         assert again.schema == made.schema
         assert again.times.equals(made.times)
+
+
+def test_times_that_are_joined_are_joined_again():
+    rows = [f"{day:02}/03/2024;{hour:02}.00;{24 * day + hour}" for day in range(1, 21) for hour in range(24)]
+    made = panel("Date;Time;y\n" + "\n".join(rows) + "\n")
+    assert (made.schema.time, made.schema.time_columns, made.schema.frequency) == ("Date", ("Date", "Time"), "h")
+    schema = Schema.from_json(made.schema.to_json())
+    few = read_panel(io.StringIO("y;Time;Date\n7;00.00;05/04/2024\n8;01.00;05/04/2024\n"), schema)
+    assert list(few.times) == [pd.Timestamp("2024-04-05 00:00"), pd.Timestamp("2024-04-05 01:00")]
+    out = forecast_frame(schema, made.ids, [next_times(few.times[-1], "h", 3)], np.ones((1, 3, 1)))
+    assert list(out.columns) == ["Date", "y"]
+    again = read_panel(io.StringIO(out.to_csv(index=False)), schema)
+    assert again.times[0] == pd.Timestamp("2024-04-05 02:00")
+
+
+def test_the_decimal_mark_of_the_table_decides_for_few_rows():
+    made = panel("day;y\n" + "".join(f"{day};{i},{i}5\n" for i, day in enumerate(DAYS)))
+    assert made.schema.decimal == ","
+    assert read_panel(io.StringIO("day;y\n2024-02-01;1,234\n"), made.schema).values.tolist() == [[1.234]]
+    pointed = panel("day,y\n" + "".join(f"{day},{i}.5\n" for i, day in enumerate(DAYS))).schema
+    assert read_panel(io.StringIO('day,y\n2024-02-01,"1,234"\n'), pointed).values.tolist() == [[1234]]
+
+
+def test_the_day_is_where_it_was_in_the_table_that_is_known():
+    made = panel("day,y\n" + "".join(f"{day}/01/2024,{day}\n" for day in range(1, 29)))
+    few = read_panel(io.StringIO("day,y\n02/03/2024,1\n03/03/2024,2\n04/03/2024,3\n"), made.schema)
+    assert few.times[0] == pd.Timestamp("2024-03-02")
 
 
 # Anything at all
@@ -187,6 +214,7 @@ CELLS = st.one_of(
     st.text(max_size=6),
 )
 NAMES = st.one_of(st.sampled_from(["date", "ds", "t", "year", "month", "y", "", "id", "time"]), st.text(max_size=4))
+NAMED = NAMES.filter(lambda name: name.strip(", ") and '"' not in name and name.isprintable())
 
 
 @settings(deadline=None, max_examples=400)
@@ -198,9 +226,9 @@ NAMES = st.one_of(st.sampled_from(["date", "ds", "t", "year", "month", "y", "", 
     options=st.fixed_dictionaries(
         {},
         optional={
-            "time": NAMES,
-            "id": NAMES,
-            "targets": st.lists(NAMES, max_size=2),
+            "time": NAMED,
+            "id": NAMED,
+            "target": st.lists(NAMED, max_size=2),
             "time_format": st.just("%m/%d/%Y"),
         },
     ),
@@ -227,7 +255,7 @@ def test_a_good_table_in_any_order_with_a_bad_cell(start, frequency, values, ser
     for at, column, cell in bad:
         rows[at % len(rows)][column] = cell
     frame = pd.DataFrame(rows, columns=["id", "date", "y"])
-    made = check_anything(frame.to_csv(index=False), {"id": "id", "targets": ["y"]})
+    made = check_anything(frame.to_csv(index=False), {"id": "id", "target": ["y"]})
     if not bad and len(values) // series >= 6:
         assert isinstance(made, Panel)
         assert made.schema.frequency == frequency or frequency == "B"
@@ -244,9 +272,7 @@ def test_any_bytes_are_a_panel_or_one_line(content, encoding):
 def check_anything(source, options, **reading):
     try:
         source = io.StringIO(source) if isinstance(source, str) else source
-        made = panel_from_frame(
-            read_table(source, text=[v for v in options.values() if isinstance(v, str)], **reading), **options
-        )
+        made = load_panel(source, TableOptions(**options, **reading))
     except TsformerError as error:
         made, said = None, str(error)
     else:

@@ -57,3 +57,62 @@ def test_the_schema_of_an_earlier_run_has_no_texts():
     assert Schema.from_json({name: value for name, value in document.items() if name != "text"}).text is None
     with pytest.raises(ValueError, match="does not hold names"):
         Schema.from_json({**document, "text": 3})
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({"values": np.array([[0.0], [np.nan], [1], [2]])}, "masked=True says"),
+        ({"breaks": np.array([2])}, "each inside a series"),
+        ({"breaks": np.array([0])}, "each inside a series"),
+        ({"breaks": np.array([4])}, "each inside a series"),
+        ({"breaks": np.array([3, 1])}, "must ascend"),
+        ({"breaks": np.array([1.0])}, "must be int64"),
+        ({"static": pd.DataFrame({"size": [1, 2]})}, "static covariates of no name"),
+        ({"schema": Schema(("y",), static_covariates=("size",))}, "names of some that it has not"),
+        (
+            {"schema": Schema(("y",), static_covariates=("size",)), "static": pd.DataFrame({"size": [1]})},
+            "not a row for each of 2 series",
+        ),
+        (
+            {"schema": Schema(("y",), static_covariates=("y",)), "static": pd.DataFrame({"y": [1, 2]})},
+            "the column 'y' twice",
+        ),
+    ],
+)
+def test_what_is_missing_and_static_fits_the_series(changed, expected):
+    parts = (np.zeros((4, 1)), np.array([0, 2, 4]), pd.Index([0, 1, 0, 1]), ("a", "b"), Schema(("y",)))
+    names = ("values", "offsets", "times", "ids", "schema")
+    with pytest.raises(ValueError, match=expected) as error:
+        Panel(**{**dict(zip(names, parts, strict=True)), **changed})
+    message(error)
+
+
+def test_masks_and_breaks():
+    values = np.array([[0.0], [np.nan], [1], [2]])
+    parts = (values, np.array([0, 2, 4]), pd.Index([0, 1, 0, 9]), ("a", "b"), Schema(("y",)))
+    panel = Panel(*parts, masked=True, breaks=np.array([1, 3]))
+    assert (panel.masked, panel.breaks.tolist()) == (True, [1, 3])
+
+
+def test_schemas_in_json():
+    schema = Schema(
+        ("y",),
+        time="date",
+        id="region/kind",
+        id_columns=("region", "kind"),
+        time_columns=("date", "hour"),
+        read_format="%d/%m/%Y %H",
+        time_format="%Y-%m-%d %H:%M",
+        static_covariates=("size",),
+        calendar=("hour",),
+        holidays="DE",
+        decimal=",",
+        frequency="h",
+    )
+    assert Schema.from_json(schema.to_json()) == schema
+    old = {"targets": ["y"], "time": "date", "frequency": "D", "past_covariates": [], "future_covariates": []}
+    assert Schema.from_json(old) == Schema(("y",), time="date", frequency="D")
+    for wrong in ({"decimal": 3}, {"id_columns": [1]}, {"static_covariates": [None]}, {"holidays": 3}):
+        with pytest.raises(ValueError, match="does not hold names"):
+            Schema.from_json({**schema.to_json(), **wrong})

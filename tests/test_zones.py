@@ -150,7 +150,7 @@ def test_samoa_had_no_30_december_2011():
 
 def test_days_of_another_zone_are_named():
     days = pd.date_range("2024-03-20", periods=30, tz="Europe/Berlin").tz_convert("UTC")
-    with pytest.raises(DataError, match=r"at another time of day.*convert the times to the zone whose days they are$"):
+    with pytest.raises(DataError, match=r"at another time of day.*convert the times to the zone whose days they are"):
         infer_frequency(days)
 
 
@@ -187,7 +187,7 @@ def test_a_zone_is_kept_from_the_table_to_the_forecast_and_through_a_file(zone, 
     elsewhere = frame.tz_convert("UTC" if name != "UTC" else "Asia/Tokyo").reset_index()
     moved = panel_with_schema(elsewhere, schema)
     assert str(moved.times.tz) == name
-    assert f"to {name}" in moved.notes[0]
+    assert f"to {name}" in str(moved.notes[0])
     for rows in (panel, again, moved):
         later = next_times(rows.times, schema.frequency, 3)
         table = forecast_frame(schema, rows.ids, [later], np.zeros((1, 3, 1)))

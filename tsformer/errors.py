@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tsformer.findings import Finding
 from tsformer.folder import same_folder
 
 
@@ -42,9 +43,18 @@ class UsageError(TsformerError):
 
 
 class DataError(TsformerError):
-    """Input data that cannot be taken as it is: names column, row and count."""
+    """Input data that cannot be taken as it is: names column, row and count.
+
+    Args:
+        finding: the same for programs, with the options that would settle it; an error around another one passes on
+            its finding.
+    """
 
     exit_code = 3
+
+    def __init__(self, *faults: object, finding: Finding | None = None) -> None:
+        super().__init__(*faults)
+        self.finding = finding
 
 
 class RunError(TsformerError):

@@ -10,7 +10,7 @@ import pandas as pd
 
 from tsformer.data.cells import listed
 from tsformer.data.declarations import FilePath, Names, OptionalFilePath
-from tsformer.data.files import read_table, source_name
+from tsformer.data.files import source_name
 from tsformer.data.long_series import series_from_frame, series_with_schema
 from tsformer.data.ragged import Ragged, offsets_of
 from tsformer.data.sequences import TEST, TRAIN, Sequences, SequenceSchema
@@ -18,6 +18,7 @@ from tsformer.data.texts import ending_of, read_text
 from tsformer.data.ts_file import TsFile, parse_ts
 from tsformer.errors import DataError
 from tsformer.plugin import Config, DataPlugin, Field, Task, changed
+from tsformer.tables.files import read_table
 
 
 class SeriesConfig(Config):

@@ -1,9 +1,8 @@
-"""Cells of a table as numbers: what is one, what was meant to be one, and what stands for a value that is missing."""
+"""Cells and names of tables: numbers read to the last bit, words for what is missing, and what messages call a row."""
 
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Collection, Iterable
 
 import numpy as np
@@ -26,7 +25,6 @@ SMALLEST = 1e-100
 """A column with nothing larger has squares that become zero."""
 
 _LARGEST_FLOAT = int(np.finfo(np.float64).max)
-_NUMBER_LIKE = re.compile(r"[-+(]?[$€£]?\s?\d+(?:[.,' ]\d{3})*(?:[.,]\d+)?\s?[%KMBkmb]?\)?")
 
 
 def place(frame: pd.DataFrame, row: int) -> str:
@@ -52,43 +50,9 @@ def listed(names: Collection[str]) -> str:
     return shown if len(names) <= 8 else f"{shown} and {len(names) - 8} more"
 
 
-def numbers(frame: pd.DataFrame, name: str, source: str, *, named: bool) -> np.ndarray | None:
-    """A column as float64 `[rows]`, NaN where a value is missing; None when it holds no numbers but text.
-
-    Raises:
-        DataError: when most cells are numbers, or are meant to be ("1,234", "5%"), and some cannot be read as such;
-            with `named`, which says that the user chose the column, when any cell cannot.
-    """
-    column = frame[name]
-    kind = pd.api.types.infer_dtype(column, skipna=True)
-    if kind in ("integer", "floating", "mixed-integer-float", "decimal", "empty"):
-        return parsed(column).astype(np.float64)
-    if kind not in ("string", "mixed", "mixed-integer"):
-        if named:
-            raise DataError(f"{source}: column {name!r} holds {kind} values, not numbers: choose another --target")
-        return None
-    cells = column.astype(object).reset_index(drop=True)
-    text = cells.map(lambda cell: "" if cell is None or cell is pd.NA or cell is pd.NaT else str(cell).strip())
-    values = parsed(text).astype(np.float64)
-    filled = ~text.isin(MISSING).to_numpy()
-    bad = np.isnan(values) & filled
-    if not bad.any():
-        return values
-    if not named:
-        meant = filled & ~bad
-        meant[bad] = text[bad].map(lambda cell: bool(_NUMBER_LIKE.fullmatch(cell))).to_numpy(dtype=bool)
-        if meant.sum() <= filled.sum() / 2:
-            return None
-    row = int(bad.argmax())
-    raise DataError(
-        f"{source}: column {name!r} has {int(bad.sum())} cell(s) that are not numbers, the first {text[row]!r} in "
-        f"{place(frame, row)}: {_number_remedy(text[row])}"
-    )
-
-
-def is_tiny(values: np.ndarray) -> bool:
-    """Whether numbers `[rows]` are not all zero, and all too small to compute with."""
-    return 0.0 < float(np.abs(values).max(initial=0.0)) < SMALLEST
+def one_line(text: object) -> str:
+    """Text without line breaks, for messages of one line."""
+    return " ".join(str(text).split())
 
 
 def as_text(name: object, what: str, source: str) -> str:
@@ -133,11 +97,3 @@ def parsed(cells: pd.Series) -> np.ndarray:
         values = values.copy()
         values[numeric] = [float(cell) for cell in cells[numeric]]
     return np.asarray(values)
-
-
-def _number_remedy(cell: str) -> str:
-    if re.fullmatch(r"[-+]?\d+,\d+", cell) and not re.fullmatch(r"[-+]?\d{1,3},\d{3}", cell):
-        return "a comma as decimal mark needs --data.decimal ',' and --data.sep"
-    if _NUMBER_LIKE.fullmatch(cell):
-        return "take thousands separators, units and signs out (or --data.decimal ',' if the comma is a decimal mark)"
-    return "complete or empty the cells, or choose other columns with --target"

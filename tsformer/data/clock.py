@@ -1,174 +1,130 @@
-"""How a table writes its times: recognised, read, and written again in the same way.
+"""How a table writes its times: formats, and times written in them; `data.stamps` reads.
 
-Only what begins with the year can be read without being told ("2024", "2024-01", "2024/01/31", "2024-01-31T16:00Z");
-for all else the order of day and month would be a guess. Times are in microseconds, so any year from 1000 on will do.
+A format is one of `strftime` with a few words more:
+
+    %-d %-m %-H %-I %-V   without a leading zero
+    %1f to %6f            a fraction of a second, of as many digits
+    %^b %^B %P            months in capitals, am and pm in small letters
+    %:z                   an offset from UTC with a colon
+    %q                    the quarter, 1 to 4
+    %s                    seconds since 1970 (%s%3f are milliseconds); %E days of a spreadsheet, since 1899-12-30
+
+Weeks (%G W%V) are their Monday, quarters and months their first day. Times are in microseconds, so any year from 1000
+on will do.
 """
 
 from __future__ import annotations
 
 import re
-from datetime import UTC, timedelta, timezone, tzinfo
 
 import numpy as np
 import pandas as pd
 
-from tsformer.errors import DataError, UsageError
+from tsformer.data.step import DAY
+from tsformer.errors import UsageError
 
-_OFFSET = r"(?:\s?Z|\s?[+-]\d{2}(?::?\d{2})?)"
-_CLOCK = rf"([ T])\d{{1,2}}:\d{{2}}(:\d{{2}}(?:\.\d{{1,6}})?)?({_OFFSET})?"
-_ISO = re.compile(rf"[1-9]\d{{3}}([-/])\d{{1,2}}(?:\1\d{{1,2}}(?:{_CLOCK})?)?")
-_YEAR = r"[1-9]\d{3}"
-_OWN_FORMAT = re.compile(r"%Y(?:[-/]%m(?:[-/]%d(?:[ T]%H:%M(?::%S(?:\.%[1-5]?f)?)?" + _OFFSET + r"?)?)?)?")
-_FRACTION = re.compile(r"(?<!%)%([1-5]?)f")
-_DATE_LIKE = re.compile(
-    r"\s*(?:\d{1,4}[./-]\d{1,2}([./-]\d{1,4})|\d{4}\s?-?[QW]\d|(?:\d{1,2}[ -])?[A-Z][a-z]{2,8}\.?[ -]\d{1,4}\b)"
+OFFSET = r"\s?(?:Z|UTC|GMT|[+-]\d{2}(?::?\d{2})?)"
+"""How cells write an offset from UTC."""
+
+_TOKEN = re.compile(r"%%|%[-^]?[A-Za-z]|%[1-6]f|%:z|[^%]+|%")
+OFFSET_END = re.compile(rf"(?:(?<!%)(?:{OFFSET})|\s?%:?z)$")
+FRACTION = re.compile(r"(?<!%)%([1-6]?)f")
+_OWN = re.compile(r"%(?:-[A-Za-z]|\^[bB]|:z|[1-6]?f|[PqsE])")
+_YEAR_FIRST = re.compile(
+    r"%Y(?:[-/.]%-?m(?:[-/.]%-?d(?:[ T]%-?H:%M(?::%S(?:\.%[1-6]?f)?)?" + rf"(?:{OFFSET}|\s?%:?z)?)?)?)?"
 )
-_LONE_UNIT = re.compile(r"(?<![\d.])(\d)(?!\d)")
-
-_DAYS = ("%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%Y.%m.%d", "%m/%d/%y", "%d/%m/%y", "%d-%m-%Y", "%m-%d-%Y", "%Y%m%d")
-_WORDS = ("%b %d, %Y", "%b %d %Y", "%d %b %Y", "%d-%b-%Y", "%d-%b-%y", "%B %d, %Y", "%b %Y", "%b-%y")
-_CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
-_DIGITS = {4: "%Y", 6: "%Y%m", 8: "%Y%m%d", 10: "%Y%m%d%H", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}
-
-
-def looks_like_date(cell: str) -> bool:
-    """Whether a person would take the cell for a date, readable or not."""
-    return bool(_ISO.fullmatch(cell.strip()) or _DATE_LIKE.match(cell))
-
-
-def reads_as_date(values: np.ndarray) -> bool:
-    """Whether numbers `[rows]` are, every one of them, dates without separators (201701, 20201020)."""
-    if not are_whole(values) or values.min() < 180000 or values.max() > 2.2e13:
-        return False
-    return bool(suggest_formats(pd.Series(values.astype(np.int64))))
-
-
-def are_whole(values: np.ndarray) -> bool:
-    """Whether numbers `[rows]` are all finite and whole, however they are stored."""
-    return bool(len(values) and np.isfinite(values).all() and (values == np.rint(values)).all())
-
-
-def are_years(values: np.ndarray) -> bool:
-    """Whether numbers `[rows]` may all be years."""
-    return are_whole(values) and bool(values.min() >= 1000 and values.max() <= 3000)
-
-
-def epoch_unit(values: np.ndarray) -> str | None:
-    """What numbers `[rows]` count from 1970 on, if they may all be times between 1980 and 2100; None otherwise."""
-    if not are_whole(values):
-        return None
-    units = {"seconds": 1.0, "milliseconds": 1e3, "microseconds": 1e6, "nanoseconds": 1e9}
-    first, last = float(values.min()), float(values.max())
-    return next((unit for unit, size in units.items() if 3.1e8 * size <= first and last <= 4.2e9 * size), None)
-
-
-def is_monotonic(values: np.ndarray) -> bool:
-    """Whether numbers `[rows]`, three at least, only rise, or only fall."""
-    steps = np.diff(values)
-    return len(steps) > 1 and bool((steps > 0).all() or (steps < 0).all())
-
-
-def is_counter(values: np.ndarray, *, several: bool) -> bool:
-    """Whether numbers `[rows]` count in one step; with `several` also those of several series in one table."""
-    steps = np.diff(values)
-    steps = -steps if (steps <= 0).all() else steps
-    ahead, other = steps[steps > 0], steps[steps <= 0]
-    if len(ahead) < 2 or np.ptp(ahead) > 1e-3 * ahead.min():
-        return False
-    # By time (0, 0, 1, 1, 2, 2), or one series after another (0, 1, 2, 0, 1, 2); 20, 21, 20, 21 is a measurement.
-    one_by_one = len(ahead) > len(steps) / 2 and (other <= -1.9 * ahead.min()).all()
-    return not len(other) or (several and bool((other == 0).all() or one_by_one))
-
-
-def is_own_format(time_format: str) -> bool:
-    """Whether a `strftime` format is one that `read_times` finds without being told."""
-    return bool(_OWN_FORMAT.fullmatch(time_format))
-
-
-def read_times(cells: pd.Series, time_format: str | None = None) -> tuple[pd.DatetimeIndex, str]:
-    """Times and the `strftime` format that writes them as they were read.
-
-    Args:
-        cells: text `[rows]`; the index is not looked at.
-        time_format: how the user says that times are written; None reads year-first forms only. Whole numbers of
-            four digits are years.
-
-    Returns:
-        times `[rows]` in microseconds, aware if the cells name an offset, and the format.
-
-    Raises:
-        DataError: `UnreadableTimeError` with the first row that is no such time, and why.
-        UsageError: when the format is not one.
-    """
-    text = cells.astype(object).map(lambda cell: str(cell).strip()).reset_index(drop=True)
-    if time_format is None:
-        return _read_iso(text)
-    check_format(time_format)
-    try:
-        times = pd.to_datetime(text, format=_FRACTION.sub("%f", time_format), errors="coerce")
-    except ValueError as error:
-        raise UnreadableTimeError(0, f"offsets from UTC differ ({error}): convert the times to UTC") from None
-    if times.dtype == object:
-        raise UnreadableTimeError(0, "offsets from UTC differ: convert the times to UTC")
-    bad = times.isna().to_numpy()
-    if bad.any():
-        raise UnreadableTimeError(int(bad.argmax()), f"is not written as {time_format!r}", int(bad.sum()))
-    index = pd.DatetimeIndex(times).as_unit("us")
-    if text.str.fullmatch(r"\d+").all():
-        # 1022024 as %d%m%Y would be 10 February, though it was 01022024 before a spreadsheet took it for a number.
-        lost = write_times(index, time_format) != text.to_numpy()
-        if lost.any():
-            raise UnreadableTimeError(int(lost.argmax()), f"lacks a digit of {time_format!r}", int(lost.sum()))
-    return index, _with_digits(time_format, text)
-
-
-class UnreadableTimeError(DataError):
-    """A cell that is no time. `row` counts from 0; `count` rows are like it."""
-
-    def __init__(self, row: int, why: str, count: int = 1) -> None:
-        super().__init__(why)
-        self.row, self.why, self.count = row, why, count
+_PARTS = {"Y": r"\d{4}", "G": r"\d{4}", "j": r"\d{1,3}", "q": "[1-4]", "u": "[1-7]", "f": r"\d{1,9}", "s": r"\d+"}
+_PARTS |= {"y": r"\d{2}", "E": r"\d+(?:\.\d*)?", **dict.fromkeys("dmHIMSVUW", r"\d{1,2}")}
+_PARTS |= dict.fromkeys("bBaApP", r"[^\W\d_][^\W\d_.]*\.?(?:[Mm]\.)?")
+SHEET = np.datetime64("1899-12-30", "us")
+_MONDAY = " %u"
 
 
 def check_format(time_format: str) -> None:
-    """Raise UsageError when a `strftime` format cannot be read, or names no year."""
+    """Raise UsageError when a format cannot be read, or names no year."""
     try:
-        pd.to_datetime(pd.Series(["x"]), format=_FRACTION.sub("%f", time_format), errors="coerce")
+        pd.to_datetime(pd.Series(["x"]), format=in_pandas(OFFSET_END.sub("", time_format)), errors="coerce")
     except ValueError as error:
         raise UsageError(f"--data.time-format {time_format!r}: {error}") from None
-    if not re.search(r"%[YyGcx]", time_format):
+    if not re.search(r"%[YyGcxsE]", time_format):
         raise UsageError(f"--data.time-format {time_format!r} names no year: for example '%m/%d/%Y %H:%M'")
 
 
-def suggest_formats(cells: pd.Series) -> list[str]:
-    """The `strftime` formats that read all cells `[rows]`: none, one, or several when day and month may swap."""
-    text = cells.astype(object).map(lambda cell: str(cell).strip())
-    text = text[text != ""].drop_duplicates()
-    if text.empty:
-        return []
-    if text.str.fullmatch(r"[12]\d+").all():
-        formats = [_DIGITS[n] for n in set(text.str.len()) if n in _DIGITS]
-    else:
-        formats = [day + clock for clock in _CLOCKS for day in _DAYS + _WORDS]
-    sample = text.head(3)
-    return [f for f in formats if _reads(sample, f) and _reads(text, f)]
+def is_own_format(time_format: str) -> bool:
+    """Whether a format begins with the year, month and day: whatever else is written like that reads alike."""
+    return bool(_YEAR_FIRST.fullmatch(time_format))
+
+
+def names_offset(time_format: str) -> bool:
+    """Whether times in a format name their offset from UTC, or count from 1970 in UTC."""
+    return bool(OFFSET_END.search(time_format)) or "%s" in _TOKEN.findall(time_format)
+
+
+def in_any_zone(time_format: str) -> str:
+    """The format of times that no longer have the one offset which it spells out."""
+    found = OFFSET_END.search(time_format)
+    if found is None or found[0].endswith("z"):
+        return time_format
+    blank = " " if found[0][0] == " " else ""
+    return time_format[: found.start()] + blank + ("%z" if re.search(r"\d{4}$", found[0]) else "%:z")
 
 
 def write_times(times: pd.DatetimeIndex, time_format: str) -> np.ndarray:
-    """Times `[rows]` as text, the inverse of `read_times`; times of another zone show their own wall clock.
+    """Times `[rows]` as text, the inverse of `stamps.read_written`; times of another zone show their own wall clock.
 
     "%3f" in the format is a fraction of three digits, or of as many as the times need.
     """
-    fraction = _FRACTION.search(time_format)
-    if fraction is None or not fraction[1]:
-        return np.asarray(times.strftime(time_format), dtype=object)
-    digits, micros = int(fraction[1]), np.asarray(times.microsecond)
-    while (micros % 10 ** (6 - digits)).any():
-        digits += 1
-    head = write_times(times, time_format[: fraction.start()])
-    tail = write_times(times, time_format[fraction.end() :])
-    middle = np.array([f"{micro:06d}"[:digits] for micro in micros], dtype=object)
-    return np.asarray(head + middle + tail, dtype=object)
+    text = np.full(len(times), "", dtype=object)
+    plain = ""
+    for token in [*_TOKEN.findall(time_format), ""]:
+        if token and not _OWN.fullmatch(token):
+            plain += token
+            continue
+        if plain:
+            text = text + np.asarray(times.strftime(plain), dtype=object)
+            plain = ""
+        if token:
+            text = text + _written(times, token)
+    return text
+
+
+def directives_of(time_format: str) -> set[str]:
+    """The directives of a format, and what stands between them."""
+    return set(_TOKEN.findall(time_format))
+
+
+def as_written(cells: pd.Series, time_format: str) -> str:
+    """The format in the writing of the cells `[rows]`: leading zeros, digits of a fraction, capitals."""
+    text = pd.Series(cells.array, dtype=object)
+    if len(text) > 3000:
+        order = np.argsort(text.str.len().to_numpy(), kind="stable")
+        few = np.concatenate((order[:500], order[-500:], np.linspace(0, len(text) - 1, 2000).astype(np.int64)))
+        text = text.iloc[np.unique(few)]
+    if text.str.fullmatch(r"\d+").all():
+        return time_format
+    found = text.str.extract(pattern(time_format))
+    tokens = [_like(token, found) for token in _TOKEN.findall(time_format)]
+    # Where all days have two digits anyway, they are written like the months, and months like the days.
+    date = [token for token in tokens if token in ("%d", "%-d", "%m", "%-m")]
+    either = [token for token in date if len(token) == 2 and not found[token[-1]].str.startswith("0").any()]
+    bare = any(token[1] == "-" for token in date)
+    return "".join(f"%-{token[1]}" if bare and token in either else token for token in tokens)
+
+
+def pattern(time_format: str) -> re.Pattern[str]:
+    """What cells in that format look like, a group for each directive; offsets are not looked into."""
+    parts: list[str] = []
+    end = OFFSET_END.search(time_format)
+    for token in _TOKEN.findall(time_format[: end.start()] if end else time_format):
+        part = _PARTS.get(token[-1]) if token[0] == "%" else None
+        if part is None:
+            parts.append(re.escape("%" if token == "%%" else token))
+        elif token[-1] == "f" and parts and parts[-1].endswith((r"\.", ",")):
+            mark = parts.pop()[-1]
+            parts.append(rf"(?:[{mark}](?P<f>{part}))?")
+        else:
+            parts.append(part if f"(?P<{token[-1]}>" in "".join(parts) else f"(?P<{token[-1]}>{part})")
+    return re.compile("^" + "".join(parts) + (f"(?:{OFFSET})" if end else "") + "$")
 
 
 def show(time: object) -> str:
@@ -179,79 +135,56 @@ def show(time: object) -> str:
     return time.strftime(f"%Y-%m-%d{clock}") + (time.strftime("%z") if clock and time.tz else "")
 
 
-def _read_iso(text: pd.Series) -> tuple[pd.DatetimeIndex, str]:
-    first = str(text.iloc[0]) if len(text) else ""
-    if text.str.fullmatch(_YEAR).all():
-        return _parse(text, text), "%Y"
-    shape = _ISO.fullmatch(first)
-    if not shape:
-        raise UnreadableTimeError(0, "is empty" if not first else "is not a date that begins with the year")
-    separator, blank, seconds, offset = shape[1], shape[2], shape[3], shape[4] or ""
-    pattern, time_format = rf"{_YEAR}{separator}\d{{1,2}}", f"%Y{separator}%m"
-    if first.count(separator, 0, 10) > 1:
-        pattern, time_format = pattern + rf"{separator}\d{{1,2}}", time_format + f"{separator}%d"
-    if blank:
-        pattern, time_format = pattern + rf"{blank}\d{{1,2}}:\d{{2}}", f"{time_format}{blank}%H:%M"
-    if seconds:
-        # Fractions are left out at whole seconds by some writers, so rows may differ in that.
-        pattern += r":\d{2}(?:\.\d{1,6})?"
-        time_format += ":%S" + (".%f" if text.str.contains(".", regex=False).any() else "")
-    bad = ~text.str.fullmatch(pattern + re.escape(offset)).to_numpy(dtype=bool)
-    if bad.any():
-        row = int(bad.argmax())
-        if offset and re.fullmatch(pattern + _OFFSET, str(text[row])):
-            raise UnreadableTimeError(row, f"has another offset from UTC than {first!r}: convert the times to UTC")
-        why = "is empty" if not text[row] else f"is not written like the first, {first!r}"
-        raise UnreadableTimeError(row, why, int(bad.sum()))
-    local = text.str.slice(0, -len(offset)) if offset else text
-    times = _parse(local, text)
-    if offset:
-        times = times.tz_localize(_zone(offset.strip()))
-    return times, _with_digits(time_format, text) + offset
+def in_pandas(time_format: str) -> str:
+    """The format as pandas knows it, for weeks with the number of a day behind; an offset is not looked into."""
+    known = {"%q": "%m", "%s": "%Y", "%E": "%Y", "%P": "%p", "%:z": "%z"}
+    tokens = (known.get(token, token) for token in _TOKEN.findall(time_format))
+    plain = "".join(FRACTION.sub("%f", re.sub(r"^%[-^]", "%", token)) for token in tokens)
+    return plain + _MONDAY if is_week(time_format) else plain
 
 
-def _with_digits(time_format: str, text: pd.Series) -> str:
-    """The format with a fraction of a second as long as the longest that the cells `[rows]` write."""
-    if not _FRACTION.search(time_format):
-        return time_format
-    digits = text.str.extract(r":\d{2}[.,](\d{1,6})", expand=False).str.len().max()
-    return _FRACTION.sub("%f" if pd.isna(digits) or digits == 6 else f"%{int(digits)}f", time_format)
+def is_week(time_format: str) -> bool:
+    """Whether a format names a week and none of its days."""
+    return bool(re.search("%-?V", time_format)) and not re.search("%[uwaA]", time_format)
 
 
-def _parse(local: pd.Series, text: pd.Series) -> pd.DatetimeIndex:
-    cells = local.str.replace("/", "-", regex=False)
-    if cells.str.len().nunique() > 1 or _LONE_UNIT.search(str(cells.iloc[0])):
-        cells = cells.map(lambda cell: _LONE_UNIT.sub(r"0\1", cell))
-    try:
-        return pd.DatetimeIndex(np.array(cells.tolist(), dtype=str).astype("datetime64[us]"))
-    except ValueError:
-        bad = np.array([not _exists(cell) for cell in cells])
-        raise UnreadableTimeError(int(bad.argmax()), "is not a date of the calendar", int(bad.sum())) from None
+def _written(times: pd.DatetimeIndex, token: str) -> np.ndarray:
+    """What a directive that only tsformer knows writes, text `[rows]`."""
+    micros = np.asarray(times.microsecond)
+    match token:
+        case "%q":
+            return np.asarray(times.quarter.astype(str), dtype=object)
+        case "%s":
+            return np.asarray((times.as_unit("us").asi8 // 10**6).astype(str), dtype=object)
+        case "%E":
+            days = (times.tz_localize(None).as_unit("us").asi8 - SHEET.astype(np.int64)) / DAY
+            return np.array([f"{day:.10f}".rstrip("0").rstrip(".") for day in days], dtype=object)
+        case "%P":
+            return np.asarray(times.strftime("%p").str.lower(), dtype=object)
+        case "%:z":
+            return np.asarray(times.strftime("%z").str.replace(r"(\d{2})(\d{2})$", r"\1:\2", regex=True), dtype=object)
+        case "%^b" | "%^B":
+            return np.asarray(times.strftime("%" + token[2]).str.upper(), dtype=object)
+    if token[1] == "-":
+        return np.asarray(times.strftime("%" + token[2]).str.replace(r"^0+(?=\d)", "", regex=True), dtype=object)
+    digits = int(token[1]) if token != "%f" else 6
+    while (micros % 10 ** (6 - digits)).any():
+        digits += 1
+    return np.array([f"{micro:06d}"[:digits] for micro in micros], dtype=object)
 
 
-def _exists(cell: str) -> bool:
-    try:
-        np.datetime64(cell, "us")
-    except ValueError:
-        return False
-    return True
-
-
-def _zone(offset: str) -> tzinfo:
-    if offset == "Z":
-        return UTC
-    digits = offset[1:].replace(":", "").ljust(4, "0")
-    minutes = 60 * int(digits[:2]) + int(digits[2:])
-    if minutes >= 24 * 60:
-        raise UnreadableTimeError(0, "has an offset of a day or more from UTC")
-    return timezone(timedelta(minutes=-minutes if offset[0] == "-" else minutes))
-
-
-def _reads(text: pd.Series, time_format: str) -> bool:
-    try:
-        times = pd.to_datetime(text, format=time_format, errors="coerce")
-    except ValueError:
-        return False
-    if times.isna().any():
-        return False
-    return bool(times.dt.year.between(1800, 2200).all())
+def _like(token: str, found: pd.DataFrame) -> str:
+    """A directive as the parts of the cells `[rows, directives]` are written."""
+    if token[0] != "%" or token[-1] not in found:
+        return token
+    cells = found[token[-1]].dropna()
+    if token[-1] in "dmHIV" and len(token) == 2:
+        return f"%-{token[1]}" if (cells.str.len() == 1).any() and not cells.str.match(r"0\d").any() else token
+    if token in ("%b", "%B"):
+        return f"%^{token[1]}" if len(cells) and cells.str.isupper().all() else token
+    if token == "%p":
+        return "%P" if cells.str.islower().any() else token
+    if token[-1] == "f" and len(cells):
+        digits = min(int(cells.str.len().max()), 6)
+        return "%f" if digits == 6 else f"%{digits}f"
+    return token

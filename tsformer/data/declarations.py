@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import os
+from collections.abc import Sequence
 from typing import Annotated
 
 import pydantic
@@ -11,13 +13,23 @@ from tsformer.plugin import Config, Field
 
 
 def split_names(names: object) -> object:
-    """Names separated by commas, in one text or in several; a name that contains a comma cannot be given here."""
-    parts = [names] if isinstance(names, str) else names
+    """Names separated by commas, in one text or in several; one that contains a comma stands in double quotes."""
+    parts = [names] if isinstance(names, str) else () if names is None else names
     if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
         return names
     if not all(part.strip(", ") for part in parts):
         raise ValueError("the name of a column is empty")
-    return tuple(name.strip() for part in parts for name in part.split(",") if name.strip())
+    try:
+        rows = csv.reader(parts, skipinitialspace=True, strict=True)
+        return tuple(name.strip() for row in rows for name in row if name.strip())
+    except csv.Error as error:
+        raise ValueError(f"names of columns cannot be told apart: {error}") from None
+
+
+def join_names(names: Sequence[str]) -> str:
+    """The inverse of `split_names`: names in one text, those with a comma or a quote in double quotes."""
+    quoted = ('"' + name.replace('"', '""') + '"' if set(name) & set(',"') else name for name in names)
+    return ",".join(quoted)
 
 
 def full_path(path: str | None) -> str | None:

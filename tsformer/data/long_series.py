@@ -11,11 +11,13 @@ import numpy as np
 import pandas as pd
 
 from tsformer.data.cells import LARGEST, MISSING, as_text, listed, parsed, place, require
-from tsformer.data.columns import is_time_name, read_time
+from tsformer.data.columns import is_time_name
 from tsformer.data.ragged import Ragged, offsets_of
 from tsformer.data.sequences import Sequences, SequenceSchema
+from tsformer.data.table_options import TableOptions
 from tsformer.data.wall import as_numbers
 from tsformer.errors import DataError, UsageError
+from tsformer.tables.times import read_time
 
 
 def series_from_frame(
@@ -141,7 +143,7 @@ def _in_time(
     """The rows series by series, in order of time, int64 `[rows]`."""
     if schema.time is None:
         return np.argsort(codes, kind="stable")
-    keys = as_numbers(read_time(frame, schema.time, time_format, source)[1])
+    keys = as_numbers(read_time(frame, (schema.time,), TableOptions(time_format=time_format), source).times)
     order = np.lexsort((keys, codes))
     repeated = (np.diff(codes[order]) == 0) & (np.diff(keys[order]) == 0)
     if repeated.any():

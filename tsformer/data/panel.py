@@ -14,6 +14,7 @@ import pandas as pd
 from tsformer.data.clock import check_format
 from tsformer.data.frequency import normalise
 from tsformer.errors import UsageError
+from tsformer.findings import Finding
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,14 @@ class Schema:
         time_format: `strftime` format in which the user's file writes times, with %3f for milliseconds; None for
             datetime columns in memory.
         text: name of the column of texts; None when there is none.
+        id_columns: the columns that tell series apart together, joined in `id` as `data.identity` does; none where
+            `id` is a column of the table.
+        time_columns: the columns of which `time` is made, a date and an hour; none where it is a column of the table.
+        read_format: format of these columns joined by blanks, for `time_format` writes the time as one.
+        static_covariates: columns that hold one value for each series, numbers or words.
+        calendar: features of the time that a model knows ahead, see `data.calendar`.
+        holidays: country or exchange whose holidays are among them, and which steps of weekdays leave out.
+        decimal: decimal mark of the table, "." or ",", where new rows leave it open; "" where it is open here, too.
     """
 
     targets: tuple[str, ...]
@@ -41,6 +50,13 @@ class Schema:
     zone: str | None = None
     time_format: str | None = None
     text: str | None = None
+    id_columns: tuple[str, ...] = ()
+    static_covariates: tuple[str, ...] = ()
+    calendar: tuple[str, ...] = ()
+    holidays: str | None = None
+    time_columns: tuple[str, ...] = ()
+    decimal: str = ""
+    read_format: str | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -55,13 +71,19 @@ class Schema:
         """Raises TypeError or ValueError when the document is not a schema."""
         fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in document.items()}
         schema = cls(**fields)
-        words = (schema.time, schema.id, schema.zone, schema.time_format, schema.text)
+        words = (*_named(schema), schema.zone, schema.time_format, schema.read_format, schema.holidays)
+        names = (*schema.columns, *schema.id_columns, *schema.time_columns, *schema.static_covariates, *schema.calendar)
         frequency = schema.frequency
-        named = all(isinstance(name, str) for name in schema.columns) and all(isinstance(w, str | None) for w in words)
+        named = all(isinstance(name, str) for name in names) and all(isinstance(word, str | None) for word in words)
+        named = named and schema.decimal in ("", ".", ",")
         if not named or isinstance(frequency, bool) or not isinstance(frequency, str | int | float | None):
             raise ValueError("the schema does not hold names and a frequency")
         _check_calendar(schema)
         return schema
+
+
+def _named(schema: Schema) -> tuple[str | None, ...]:
+    return schema.time, schema.id, schema.text
 
 
 def _check_calendar(schema: Schema) -> None:
@@ -72,8 +94,9 @@ def _check_calendar(schema: Schema) -> None:
         normalise(schema.frequency)
         if schema.zone is not None:
             pd.Timestamp(0, tz=schema.zone)
-        if schema.time_format is not None:
-            check_format(schema.time_format)
+        for time_format in (schema.time_format, schema.read_format):
+            if time_format is not None:
+                check_format(time_format)
     except (KeyError, UsageError) as error:
         raise ValueError(f"the schema's frequency, zone or times cannot be: {error}") from None
 
@@ -93,7 +116,8 @@ class Panel:
     """Series one after another. Raises ValueError or TypeError when the parts do not fit together.
 
     Attributes:
-        values: float64 `[rows, columns]`, all finite: targets, then past covariates, then future covariates.
+        values: float64 `[rows, columns]`: targets, then past covariates, then future covariates. All finite, or NaN
+            where a value is missing, if the panel is masked.
         offsets: int64 `[series + 1]`; series i is rows `offsets[i]:offsets[i + 1]`.
         times: the time of each row, a DatetimeIndex (aware when the schema has a zone) or numbers.
         ids: a name for each series, as text.
@@ -101,6 +125,11 @@ class Panel:
         defaults: windows that suit the data.
         notes: what was done on reading that the user should hear of, one line each.
         texts: the text of each row, "" where there is none; None without texts.
+        masked: values that are missing are NaN, and hidden from models by masks; False promises that there are none.
+        breaks: int64, rows at which a new stretch begins inside a series, ascending: between it and the row before
+            time is missing, so that no window holds both. Empty where series have no gaps.
+        static: a row for each series in the order of `ids`, a column for each of the schema's static covariates; None
+            without.
     """
 
     values: np.ndarray
@@ -109,8 +138,11 @@ class Panel:
     ids: tuple[str, ...]
     schema: Schema
     defaults: Defaults = field(default_factory=Defaults)
-    notes: tuple[str, ...] = ()
+    notes: tuple[Finding | str, ...] = ()
     texts: tuple[str, ...] | None = None
+    masked: bool = False
+    breaks: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    static: pd.DataFrame | None = None
 
     def __post_init__(self) -> None:
         if self.values.dtype != np.float64 or not self.values.flags["C_CONTIGUOUS"]:
@@ -139,12 +171,34 @@ class Panel:
             raise ValueError(f"Panel has {len(self.texts)} texts for {rows} rows")
         if not all(isinstance(text, str) for text in self.texts or ()):
             raise TypeError("Panel.texts must hold text only")
-        named = (self.schema.time, self.schema.id, self.schema.text, *self.schema.columns)
-        names = [name for name in named if name is not None]
+        self._check_stretches()
+        self._check_static()
+        named = (*_named(self.schema), *self.schema.columns)
+        names = [name for name in (*named, *self.schema.static_covariates) if name is not None]
         for what, found in (("id", self.ids), ("column", names)):
             repeated = next((name for name, count in Counter(found).items() if count > 1), None)
             if repeated is not None:
                 raise ValueError(f"Panel has the {what} {repeated!r} twice")
+
+    def _check_stretches(self) -> None:
+        if self.breaks.ndim != 1 or self.breaks.dtype != np.int64:
+            raise ValueError(f"Panel.breaks must be int64 [breaks], not {self.breaks.dtype}")
+        inside = (self.breaks > 0) & (self.breaks < len(self.values)) & ~np.isin(self.breaks, self.offsets)
+        if not inside.all() or (np.diff(self.breaks) <= 0).any():
+            raise ValueError("Panel.breaks must ascend, each inside a series")
+        if not self.masked and np.isnan(self.values).any():
+            raise ValueError("Panel has values that are NaN: masked=True says that they stand for what is missing")
+
+    def _check_static(self) -> None:
+        if (self.static is None) != (not self.schema.static_covariates):
+            raise ValueError("Panel has static covariates of no name in its schema, or names of some that it has not")
+        if self.static is None:
+            return
+        if len(self.static) != len(self.ids) or tuple(self.static.columns) != self.schema.static_covariates:
+            raise ValueError(
+                f"Panel.static is {self.static.shape}, not a row for each of {len(self.ids)} series with the columns "
+                f"{', '.join(self.schema.static_covariates)}"
+            )
 
     @property
     def lengths(self) -> np.ndarray:

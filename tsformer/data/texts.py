@@ -13,11 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import IO, Any
 
-from tsformer.data.cells import listed
+from tsformer.data.cells import listed, one_line
 from tsformer.data.declarations import TextFileOptions
-from tsformer.data.files import check_options, content_of, decoded, shipped, source_name
-from tsformer.data.outline import one_line
+from tsformer.data.files import content_of, shipped, source_name
 from tsformer.errors import DataError, UsageError, did_you_mean
+from tsformer.tables.container import unpacked
+from tsformer.tables.dialect import check_dialect
+from tsformer.tables.encoding import as_utf8, check_encoding
 
 TABLES = (".csv", ".tsv", ".tab")
 """Endings of files that are tables, whatever they hold; others may be plain lines."""
@@ -89,13 +91,14 @@ def read_text(source: str | os.PathLike[str] | IO[Any], encoding: str = "utf-8-s
     Raises:
         DataError: it is not there, empty, or no text in that encoding. ResourceError: it may not be read.
     """
-    check_options(",", ".", encoding)
+    check_encoding(encoding)
     name = source_name(source)
     if ending_of(name) in (".json", ".jsonl", ".html", ".xml"):
         raise DataError(f"{name} is JSON, HTML or XML: save the texts as a table, or one a line")
     content = content_of(source)
-    text = content if isinstance(content, str) else decoded(content, encoding, name)
-    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    if isinstance(content, bytes):
+        content = as_utf8(unpacked(content, name)[0], encoding, name)[0].decode("utf-8", "surrogatepass")
+    text = content.removeprefix("\ufeff").replace("\r\n", "\n")
     if "\n" not in text:
         text = text.replace("\r", "\n")  # as files were written on a Mac long ago
     if "\0" in text:
@@ -154,7 +157,7 @@ def text_table(text: str, options: TextFileOptions, path: str, named: Sequence[s
 def separator(options: TextFileOptions, path: str, names: str = "") -> str:
     """What separates the columns of a table, by its ending, or else by its line of names."""
     if options.sep is not None:
-        return check_options(options.sep, ".", options.encoding)
+        return check_dialect(options.sep) or ","
     ending = ending_of(path)
     return "," if ending == ".csv" or (ending not in TABLES and names and "\t" not in names) else "\t"
 
