@@ -1,8 +1,8 @@
 """The frequency of a series: inferred from its times, checked against them, continued into the future.
 
 Times are a `pd.DatetimeIndex` or numbers. Daily and longer steps keep the clock on the wall over a change to summer
-time; hours and shorter are absolute. Weekdays without a row are holidays ("B"), not gaps, as long as most weekdays
-are there and no closure is longer than two weeks; a day that a zone never had is no gap either.
+time; hours and shorter are absolute. Open days without a row are holidays ("B", "C"), not gaps, as long as most of
+them are there and no closure is longer than two weeks; a day that a zone never had is no gap either.
 """
 
 from __future__ import annotations
@@ -10,16 +10,17 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from tsformer.data.cells import LARGEST
 from tsformer.data.clock import show
-from tsformer.data.counter import check_numbers, next_numbers, numeric_step
+from tsformer.data.counter import next_numbers, numeric_step
+from tsformer.data.grid import Frequency, grid_of, stand
+from tsformer.data.holidays import closed_days
 from tsformer.data.irregular import refuse_gaps, refuse_steps
 from tsformer.data.months import DAY_RULES, HALF_RULES
 from tsformer.data.pattern import propose
-from tsformer.data.step import DAY, LONGEST_CLOSURE, Step
-from tsformer.data.wall import Wall, as_numbers, calendar, exists, from_passed, from_wall, passed, shown
+from tsformer.data.step import DAY, Step
+from tsformer.data.wall import as_numbers, calendar, exists, from_passed, from_wall
 from tsformer.errors import DataError
-
-Frequency = str | float
 
 _LAST_DAY = 2_932_896
 """9999-12-31, counted from 1970-01-01: no later date can be written."""
@@ -27,7 +28,7 @@ _LAST_DAY = 2_932_896
 MOST_WEEKDAYS = 0.8
 """Share of the weekdays that must have a row."""
 
-_SEASONS = {"s": 3600, "min": 24 * 60, "h": 24, "D": 7, "B": 5, "W": 52}
+_SEASONS = {"s": 3600, "min": 24 * 60, "h": 24, "D": 7, "W": 52}
 _SEASONS |= dict.fromkeys(DAY_RULES, 12) | dict.fromkeys(HALF_RULES, 24)
 
 
@@ -53,7 +54,7 @@ def season_of(frequency: Frequency | None) -> int:
         count, unit = step.span // DAY, "D"
     if unit == "D" and count % 7 == 0:
         count, unit = count // 7, "W"
-    per_season = _SEASONS.get(unit, 1)
+    per_season = len(step.open_weekdays) or _SEASONS.get(unit, 1)
     return per_season // count if per_season % count == 0 else 1
 
 
@@ -73,29 +74,37 @@ def infer_frequency(times: pd.Index) -> Frequency:
     Raises:
         DataError: on fewer than three rows, repeated or unsorted times, gaps, or irregular steps.
     """
+    frequency = likely_frequency(times)
+    check_steps(times, frequency)
+    if closes_too_often(times, frequency):
+        found = grid_of(times, np.array([0, len(times)]), frequency, closures=False)
+        refuse_gaps(times, found.missing, frequency)
+    return frequency
+
+
+def likely_frequency(times: pd.Index) -> Frequency:
+    """The step that most of the times `[rows]` of one series take; whether all do is not said.
+
+    Raises:
+        DataError: on fewer than three rows, repeated or unsorted times, or times that are neither dates nor numbers.
+    """
     check_order(times)
     if len(times) < 3:
         raise DataError(f"{len(times)} row(s) are too few to tell the frequency: at least 3 are needed")
-    if not isinstance(times, pd.DatetimeIndex):
-        return numeric_step(_numbers(times))
-    step = propose(times)
-    frequency = str(step)
-    check_steps(times, frequency)
-    if frequency == "B":
-        ordinals, _ = step.ordinals(calendar(times).days)
-        if len(times) < MOST_WEEKDAYS * (ordinals[-1] - ordinals[0] + 1):
-            refuse_gaps(times, np.diff(ordinals) - 1, "B")
-    return frequency
+    return str(propose(times)) if isinstance(times, pd.DatetimeIndex) else numeric_step(_numbers(times))
+
+
+def closes_too_often(times: pd.Index, frequency: Frequency) -> bool:
+    """Whether so many open days have no row in the times `[rows]` of a series that they cannot all be holidays."""
+    if not isinstance(times, pd.DatetimeIndex) or not isinstance(frequency, str) or not Step.parse(frequency).closes:
+        return False
+    ordinals, _ = Step.parse(frequency).ordinals(calendar(times).days)
+    return len(times) < MOST_WEEKDAYS * (ordinals[-1] - ordinals[0] + 1)
 
 
 def check_order(times: pd.Index) -> None:
     """Raise DataError unless times `[rows]` are there, ascend, and are not finer than a microsecond."""
-    if times.hasnans:
-        empty = np.asarray(times.isna())
-        raise DataError(f"{int(empty.sum())} time(s) are missing, the first in row {int(empty.argmax())}")
-    if isinstance(times, pd.DatetimeIndex) and times.unit == "ns" and (times.asi8 % 1000).any():
-        fine = times[int((times.asi8 % 1000 != 0).argmax())]
-        raise DataError(f"times are finer than a microsecond, the first {fine}: round them")
+    check_times(times)
     if times.is_monotonic_increasing and times.is_unique:
         return
     repeated = times.duplicated()
@@ -113,41 +122,48 @@ def check_order(times: pd.Index) -> None:
     )
 
 
+def check_times(times: pd.Index) -> None:
+    """Raise DataError unless times `[rows]` are all there, not finer than a microsecond and not beyond all bounds."""
+    if times.hasnans:
+        empty = np.asarray(times.isna())
+        raise DataError(f"{int(empty.sum())} time(s) are missing, the first in row {int(empty.argmax())}")
+    if isinstance(times, pd.DatetimeIndex) and times.unit == "ns" and (times.asi8 % 1000).any():
+        fine = times[int((times.asi8 % 1000 != 0).argmax())]
+        raise DataError(f"times are finer than a microsecond, the first {fine}: round them")
+    if times.dtype.kind == "f" and (np.abs(times.to_numpy()) > LARGEST).any():
+        raise DataError(f"times are numbers beyond {LARGEST:g}, too large to count with: give them in another unit")
+
+
 def check_steps(times: pd.Index, frequency: Frequency | None) -> None:
     """Raise DataError unless the times `[rows]` are consecutive steps of the frequency. One row is enough to ask."""
     check_order(times)
     if not isinstance(times, pd.DatetimeIndex) or not isinstance(frequency, str):
         if isinstance(times, pd.DatetimeIndex) or isinstance(frequency, str):
             raise DataError(f"times are {_kind(times)}, which do not go with frequency {frequency!r}")
-        if frequency is not None and len(times) > 1:
-            check_numbers(_numbers(times), frequency)
-        return
-    step = Step.parse(frequency)
-    ordinals, fits, _ = _ordinals(times, step)
-    jumps, rest = np.divmod(np.diff(ordinals), step.span)
-    if not fits.all() or rest.any() or (jumps < 1).any():
-        refuse_steps(times, frequency, fits)
-    missing = jumps - 1
-    if step == Step(1, "B"):
-        missing[missing <= LONGEST_CLOSURE] = 0
-    single = np.flatnonzero(missing == 1)
-    if len(single) and not step.absolute:
-        missing[single] = exists(step.days(ordinals[single] + step.span), times.tz)
-    if missing.any():
-        refuse_gaps(times, missing, frequency)
+        if frequency is None:
+            return
+        _numbers(times)
+    found = grid_of(times, np.array([0, len(times)]), frequency)
+    if found.off.any():
+        refuse_steps(times, frequency, found.fits)
+    if found.missing.any():
+        refuse_gaps(times, found.missing, frequency)
 
 
-def next_times(last: pd.Timestamp | float | pd.Index, frequency: Frequency | None, periods: int) -> pd.Index:
+def next_times(
+    last: pd.Timestamp | float | pd.Index, frequency: Frequency | None, periods: int, holidays: str | None = None
+) -> pd.Index:
     """The times after `last`, `[periods]`: a DatetimeIndex in microseconds and last's zone, or numbers.
 
-    Weekdays ("B") know no holidays. A wall-clock time that summer time skips moves forward; one that occurs twice
-    is taken the first time; a day that the zone does not have is left out.
+    A wall-clock time that summer time skips moves forward; one that occurs twice is taken the first time; a day that
+    the zone does not have is left out, and so are holidays where the step is from one open day to the next.
 
     Args:
         last: the last time of a series, or all of them `[rows]`: these tell the usual time of day, should the last
             row itself have been moved by summer time.
         frequency: of the series.
         periods: how many.
+        holidays: the country or exchange that they are of, see `data.holidays`; None knows none.
 
     Raises:
         DataError: when `last` does not lie on the frequency's grid, or the times go beyond the year 9999.
@@ -163,37 +179,36 @@ def next_times(last: pd.Timestamp | float | pd.Index, frequency: Frequency | Non
         raise DataError(f"time {newest} is finer than a microsecond: round it")
     times = last if isinstance(last, pd.DatetimeIndex) else from_passed(_micros(newest), newest.tz)
     step = Step.parse(frequency)
-    ordinals, fits, wall = _ordinals(times, step)
+    ordinals, fits, clocks = stand(times, np.array([0, len(times)]), step)
     if not fits[-1]:
         raise DataError(f"{show(newest)} does not lie on frequency {frequency}")
     start = int(ordinals[-1])
     end = _LAST_DAY * DAY if step.absolute else int(step.ordinals(np.array([_LAST_DAY]))[0][0])
     if start + step.span * periods > end:
-        raise DataError(
-            f"{periods} step(s) of {frequency} after {show(newest)} go beyond the year 9999: forecast fewer steps"
-        )
-    # Two more than asked for: a zone lacks a day at most once or twice in its history.
-    ahead = start + step.span * np.arange(1, periods + 3)
-    if wall is None:
-        return from_passed(ahead[:periods], times.tz)
+        raise _too_far(newest, frequency, periods)
+    if clocks is None:
+        return from_passed(start + step.span * np.arange(1, periods + 1), times.tz)
+    # More than asked for: a zone lacks a day at most once or twice in its history, and no year is all holidays.
+    ahead = start + step.span * np.arange(1, periods + periods // 2 + 30)
     days = step.days(ahead[ahead <= end])
-    days = days[exists(days, times.tz)][:periods]
-    return from_wall(days * DAY + wall.clock, times.tz)
+    days = days[exists(days, times.tz)]
+    if holidays is not None and step.closes:
+        days = days[~np.isin(days, closed_days(holidays, _years(days)).astype(np.int64))]
+    if len(days) < periods:
+        raise _too_far(newest, frequency, periods)
+    return from_wall(days[:periods] * DAY + clocks[-1], times.tz)
 
 
-def holidays(times: pd.DatetimeIndex) -> int:
-    """How many weekdays between the first and the last of the times `[rows]` have no row."""
-    ordinals, _ = Step(1, "B").ordinals(shown(times) // DAY)
-    return int((np.diff(ordinals) - 1).sum())
+def _too_far(last: pd.Timestamp, frequency: str, periods: int) -> DataError:
+    return DataError(
+        f"{periods} step(s) of {frequency} after {show(last)} go beyond the year 9999: forecast fewer steps"
+    )
 
 
-def _ordinals(times: pd.DatetimeIndex, step: Step) -> tuple[np.ndarray, np.ndarray, Wall | None]:
-    """Where times `[rows]` stand in a count of steps, which fit, and what the wall shows if the step keeps it."""
-    if step.absolute:
-        return passed(times), np.ones(len(times), dtype=bool), None
-    wall = calendar(times)
-    ordinals, fits = step.ordinals(wall.days)
-    return ordinals, fits & wall.keeps_clock, wall
+def _years(days: np.ndarray) -> range:
+    """The years that days from 1970-01-01, ascending, are in."""
+    first, last = days[[0, -1]].astype("datetime64[D]").astype("datetime64[Y]").astype(int) + 1970
+    return range(int(first), int(last) + 1)
 
 
 def _micros(time: pd.Timestamp) -> np.ndarray:

@@ -8,6 +8,8 @@ DAY_RULES = ("MS", "ME", "BMS", "BME", "WOM", "LWOM")
 """Ways to choose one day of a month: the first or last day, the first or last weekday from Monday to Friday ("B"),
 a certain weekday of a certain week ("WOM"), the last of a certain weekday ("LWOM")."""
 
+MONDAY_TO_FRIDAY = (0, 1, 2, 3, 4)
+
 HALF_RULES = ("SMS", "SME")
 """Ways to choose two days of a month: the first or the last, and one other."""
 
@@ -33,9 +35,22 @@ def weekday_of(days: np.ndarray) -> np.ndarray:
     return np.asarray((days + 3) % 7)
 
 
+def open_days_before(days: np.ndarray, weekdays: tuple[int, ...]) -> np.ndarray:
+    """A count of the days on certain weekdays, ascending: any other day has the number of the last one, `[rows]`."""
+    weeks, weekday = np.divmod(days + 3, 7)
+    nth = np.cumsum(np.isin(np.arange(7), weekdays)) - 1
+    return np.asarray(weeks * len(weekdays) + nth[weekday])
+
+
+def open_day(ordinals: np.ndarray, weekdays: tuple[int, ...]) -> np.ndarray:
+    """The inverse of `open_days_before` for days that are open, `[rows]`."""
+    weeks, nth = np.divmod(ordinals, len(weekdays))
+    return np.asarray(weeks * 7 - 3 + np.asarray(weekdays)[nth])
+
+
 def weekdays_before(days: np.ndarray) -> np.ndarray:
     """A count of the days from Monday to Friday: a Saturday and a Sunday have the number of their Friday, `[rows]`."""
-    return np.asarray((days + 3) // 7 * 5 + np.minimum(weekday_of(days), 4))
+    return open_days_before(days, MONDAY_TO_FRIDAY)
 
 
 def day_in(months: np.ndarray, rule: str, day: int | None) -> np.ndarray:

@@ -6,7 +6,7 @@ Rules are tried from the most particular to the most general, for what fits by c
    month, the same each time; then two days of each month;
 2. weeks; then the same weekday of the same week of each month (the last week before the fourth), and the first or
    last weekday of months that holidays leave;
-3. weekdays, where a weekend is left out;
+3. weekdays, where a weekend is left out, and other sets of weekdays on which nearly every day has a row;
 4. days.
 
 So 1 July, 1 August and 1 September are months, though 31 days apart; five rows from Monday to Friday are days; month
@@ -23,6 +23,12 @@ import pandas as pd
 from tsformer.data.months import first_of, last_of, month_of, weekday_of, weekdays_before
 from tsformer.data.step import LONGEST_CLOSURE, Step, commonest
 from tsformer.data.wall import calendar, passed
+
+FEWEST_DAYS = 20
+"""Rows from which a weekday that never occurs is a closed one."""
+
+MOST_OPEN_DAYS = 0.9
+"""Share of the open days that must have a row; the others are holidays."""
 
 
 def propose(times: pd.DatetimeIndex) -> Step:
@@ -44,6 +50,9 @@ def propose_days(days: np.ndarray) -> Step:
         found = (_in_weeks_of_months(days) if one_weekday else None) or _nearly_in_months(days)
         if found:
             return found
+        found = _on_open_weekdays(days)
+        if found:
+            return found
     if count % 7 == 0:
         return Step(count // 7, "W", commonest(weekday))
     # Five rows from Monday to Friday are daily; only a weekend that was left out tells weekdays from days.
@@ -51,7 +60,7 @@ def propose_days(days: np.ndarray) -> Step:
         jumps = np.diff(weekdays_before(days))
         if (count == 1 and (weekday[1:] < weekday[:-1]).any()) or (jumps == jumps[0]).all():
             return Step(commonest(jumps), "B")
-    return Step(count, "D")
+    return (_mostly_in_months(days) if count > 26 and np.ptp(steps) else None) or Step(count, "D")
 
 
 def is_regular(days: np.ndarray) -> bool:
@@ -59,7 +68,7 @@ def is_regular(days: np.ndarray) -> bool:
     step = propose_days(days)
     ordinals, fits = step.ordinals(days)
     jumps = np.diff(ordinals)
-    longest = LONGEST_CLOSURE + 1 if step == Step(1, "B") else step.span
+    longest = LONGEST_CLOSURE + 1 if step.closes else step.span
     return bool(fits.all() and (jumps % step.span == 0).all() and (jumps >= 1).all() and (jumps <= longest).all())
 
 
@@ -113,6 +122,16 @@ def _in_weeks_of_months(days: np.ndarray) -> Step | None:
     return None
 
 
+def _on_open_weekdays(days: np.ndarray) -> Step | None:
+    """Days on which a shop is open: some weekdays never, and hardly any other day is left out."""
+    weekdays = np.unique(weekday_of(days)).tolist()
+    if len(days) < FEWEST_DAYS or not 1 < len(weekdays) < 7:
+        return None
+    step = Step.on(weekdays)
+    ordinals, _ = step.ordinals(days)
+    return step if len(days) >= MOST_OPEN_DAYS * (ordinals[-1] - ordinals[0] + 1) else None
+
+
 def _nearly_in_months(days: np.ndarray) -> Step | None:
     """One day in each month that most rows keep; the others are off, or put off by holidays."""
     if not by_month(days):
@@ -125,6 +144,19 @@ def _nearly_in_months(days: np.ndarray) -> Step | None:
         if 2 * rows > len(days) and step.ordinals(days)[1].all():
             return step
     return steps[int(np.argmax(kept))] if 2 * max(kept) > len(days) else None
+
+
+def _mostly_in_months(days: np.ndarray) -> Step | None:
+    """One day of the month that two rows of three keep; the others are in the month before or after, perhaps."""
+    months = month_of(days)
+    day = commonest(days - first_of(months)) + 1
+    rules: list[tuple[str, int | None]] = [("MS", None), ("ME", None), ("BMS", None), ("BME", None)]
+    rules += [("MS", day)] if 1 < day < 31 else []
+    kept = [days == Step(1, unit, day=at).days(months) for unit, at in rules]
+    best = int(np.argmax([rows.sum() for rows in kept]))
+    if kept[best].sum() < max(3, 2 * len(days) / 3):
+        return None
+    return _monthly(days[kept[best]], *rules[best])
 
 
 def _monthly(days: np.ndarray, unit: str, day: int | None = None) -> Step:

@@ -8,6 +8,7 @@ from tsformer.data.clock import show
 from tsformer.data.panel import Panel
 from tsformer.data.transforms import Chain, Transformed
 from tsformer.errors import DataError
+from tsformer.findings import Finding
 
 LOST = 4
 """Values are lost when all of them lie within so many steps of a float32."""
@@ -44,18 +45,22 @@ def check_precision(panel: Panel, chain: Chain, data: Transformed) -> None:
 
 def _middle(values: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Range and largest size of what lies between the outliers, `[series]` each, of values `[rows]`."""
-    lengths = np.diff(offsets)
-    ordered = values[np.lexsort((values, np.repeat(np.arange(len(lengths)), lengths)))]
+    real = ~np.isnan(values)
+    series = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))[real]
+    lengths = np.bincount(series, minlength=len(offsets) - 1)
+    # a series without any value has no size
+    ordered = np.append(values[real][np.lexsort((values[real], series))], 0.0)
+    ends = np.cumsum(lengths)
     outside = np.minimum(np.maximum(1, lengths // OUTLIERS), (lengths - 1) // 2)
-    low, high = ordered[offsets[:-1] + outside], ordered[offsets[1:] - 1 - outside]
+    low, high = (np.where(lengths > 0, ordered[at], 0.0) for at in (ends - lengths + outside, ends - 1 - outside))
     return high - low, np.maximum(np.abs(low), np.abs(high))
 
 
 def _lost(panel: Panel, chain: Chain, series: np.ndarray, column: int) -> DataError:
     first = int(series[0])
     values = panel.values[panel.rows(first), column]
-    away = np.abs(values - np.median(values))
-    row = int(away.argmax())
+    away = np.abs(values - np.nanmedian(values))
+    row = int(np.nanargmax(away))
     steps = np.abs(np.diff(values))
     typical = np.median(steps[steps > 0])
     whose = f"series {panel.ids[first]!r}: " if panel.schema.id else ""
@@ -64,16 +69,32 @@ def _lost(panel: Panel, chain: Chain, series: np.ndarray, column: int) -> DataEr
     names = ", ".join(f"'{link.name}'" for link in chain.links)
     after = f" after {names}" if names else ""
     if away[row] * np.finfo(np.float32).eps < typical / LOST:
-        return DataError(
+        text = (
             f"{whose}column {name!r} changes by {typical:.4g} from row to row beside values of {values[row]:.4g}: "
             f"single precision cannot tell these apart{after}; take --scale standard"
         )
+        return DataError(text, finding=Finding("precision", text, "fault", column=name, remedy="take --scale standard"))
     taken = [link.name for link in chain.links]
     remedies = [", or take --scale robust"] if "robust" not in taken else []
-    if (values > 0).all() and "log" not in taken:
+    if not (values <= 0).any() and "log" not in taken:
         remedies.append(", or take --transform log")
-    return DataError(
-        f"{whose}column {name!r} has the value {values[row]:.6g} at {time} (row {row + 1} of the series), so large "
-        f"that single precision cannot tell the other rows apart{after}{others}: "
-        f"correct that value{', or leave the series out' if panel.schema.id else ''}{''.join(remedies)}"
+    remedy = (
+        f"correct that value, or hide it (--sentinel {values[row]:g})"
+        f"{', or leave the series out' if panel.schema.id else ''}{''.join(remedies)}"
     )
+    text = (
+        f"{whose}column {name!r} has the value {values[row]:.6g} at {time} (row {row + 1} of the series), so large "
+        f"that single precision cannot tell the other rows apart{after}{others}: {remedy}"
+    )
+    finding = Finding(
+        "precision",
+        text,
+        "fault",
+        column=name,
+        row=f"row {row + 1} of the series",
+        count=int((values == values[row]).sum()),
+        example=f"{values[row]:g}",
+        remedy=remedy,
+        options={"data.sentinel": [float(values[row])], "data.missing": "mask"},
+    )
+    return DataError(text, finding=finding)

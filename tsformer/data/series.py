@@ -1,9 +1,9 @@
-"""Rows of a table put together as series: grouped, in order of time, at one frequency."""
+"""Rows of a table put together as series: grouped, in order of time, at one frequency, with nothing missing unsaid."""
 
 from __future__ import annotations
 
-import itertools
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePath
 
@@ -11,68 +11,111 @@ import numpy as np
 import pandas as pd
 
 from tsformer.data.cells import as_text, place
-from tsformer.data.clock import show
-from tsformer.data.frequency import Frequency, check_steps, holidays, infer_frequency
+from tsformer.data.duplicates import settle_duplicates
+from tsformer.data.frequency import check_times, normalise
+from tsformer.data.gaps import settle_gaps, taken_as_holidays
+from tsformer.data.grid import Frequency, inside_series
+from tsformer.data.missing import check_columns, leave_out, settle_missing
 from tsformer.data.panel import Panel, Schema
+from tsformer.data.regularity import common_frequency, regular_grid, without_closed_days
+from tsformer.data.resampling import brought_to, said
+from tsformer.data.sorted_rows import Rows
+from tsformer.data.table_options import TableOptions
 from tsformer.data.wall import as_numbers
-from tsformer.errors import DataError
+from tsformer.errors import DataError, UsageError
+from tsformer.findings import Finding
 
-_CLOCKS = {"time", "hour", "hr", "clock"}
 _HALF_CHARACTER = re.compile("[\ud800-\udfff]")  # of a surrogate pair
 
 
 def assemble(
     frame: pd.DataFrame,
-    values: list[np.ndarray],
+    values: Sequence[np.ndarray],
     times: pd.Index,
     schema: Schema,
-    notes: list[str],
+    notes: Sequence[Finding | str],
     source: str,
     *,
     infer: bool,
+    options: TableOptions | None = None,
 ) -> Panel:
-    """Rows grouped by series and put in order of time.
+    """Rows grouped by series, put in order of time, and settled by the policies.
 
     Args:
         frame: the table, for the columns of ids and of texts, and for messages.
-        values: one float64 `[rows]` for each of the schema's columns.
+        values: one float64 `[rows]` for each of the schema's columns, NaN where one is missing.
         times: of each row, `[rows]`.
         schema: what is known; with `infer` its frequency is found, otherwise the rows are checked against it.
         notes: what the user should hear of.
         source: what messages call the table.
+        options: the frequency to which times are brought, and what is done about duplicates, gaps and missing values;
+            None refuses them all.
 
     Raises:
-        DataError: on times that repeat within a series, gaps, irregular steps, several frequencies, or texts that no
-            file can hold.
+        DataError: on times that repeat within a series, gaps, irregular steps, several frequencies and missing values,
+            unless the options say what is done; on numbers that are too large or too small to compute with, and texts
+            that no file can hold. UsageError: for options that do not go together.
     """
+    options = options or TableOptions()
+    rows, found = _in_order(frame, values, times, schema, source)
+    check_columns(rows)
+    if options.missing == "drop":
+        if options.gaps == "fill":
+            raise UsageError("--gaps fill adds rows without values, which --missing drop leaves out: --gaps split")
+        rows, more = leave_out(rows)
+        found += more
+    step = None if options.freq is None else _chosen_frequency(options.freq, rows) if infer else schema.frequency
+    if step is not None:
+        rows, more = _brought_to(rows, step)
+        found += more
+    rows, more = settle_duplicates(rows, options.duplicates, step=step, fitted=not infer)
+    found += more
+    frequency = _frequency(rows, step, infer=infer)
+    rows, more = without_closed_days(rows, frequency)
+    found += more
+    grid = regular_grid(rows, frequency, options.gaps, fitted=not infer)
+    found += taken_as_holidays(rows, grid)
+    rows, more = settle_gaps(rows, grid, options.gaps)
+    found += more
+    rows, more = settle_missing(rows, options.missing)
+    found += more
+    return Panel(
+        np.ascontiguousarray(rows.values),
+        rows.offsets,
+        rows.times,
+        rows.ids,
+        schema if schema.time is None else replace(schema, frequency=frequency),
+        notes=(*notes, *found),
+        texts=None if schema.text is None else _texts(rows),
+        masked=bool(np.isnan(rows.values).any()),
+        breaks=np.setdiff1d(np.flatnonzero(rows.fresh), rows.offsets),
+    )
+
+
+def _in_order(
+    frame: pd.DataFrame, values: Sequence[np.ndarray], times: pd.Index, schema: Schema, source: str
+) -> tuple[Rows, list[Finding]]:
+    """Rows by series, in order of appearance, and time; what repeats stays in the order of the table."""
     codes, ids = _series(frame, schema.id, source)
-    keys = as_numbers(times)
-    grouped = np.argsort(codes, kind="stable")
-    inside = np.diff(codes[grouped]) == 0
-    back = inside & (np.diff(keys[grouped]) < 0)
-    order = np.lexsort((keys, codes))
-    if back.any():
-        how = "newest first" if back.sum() == inside.sum() else f"not ascending in {int(back.sum())} place(s)"
-        notes = [*notes, f"rows were {how}: sorted by {schema.time!r}"]
-    repeated = inside & (np.diff(keys[order]) == 0)
-    if repeated.any():
-        raise DataError(_repeated(frame, times, order, repeated, schema, source, fitted=not infer))
-    times, offsets = times[order], np.concatenate(([0], np.cumsum(np.bincount(codes)))).astype(np.int64)
+    offsets = np.concatenate(([0], np.cumsum(np.bincount(codes)))).astype(np.int64)
+    inside = inside_series(offsets)
+    order = np.argsort(codes, kind="stable")
+    found: list[Finding] = []
     if schema.time is None:
         times = pd.Index(np.arange(len(frame), dtype=np.int64) - np.repeat(offsets[:-1], np.diff(offsets)))
     else:
-        where = f"{source}: column {schema.time!r}"
-        if infer:
-            schema = replace(schema, frequency=_common_frequency(times, offsets, ids, schema, where))
-        else:
-            _check_frequency(times, offsets, ids, schema, where)
-        if schema.frequency == "B" and isinstance(times, pd.DatetimeIndex):
-            away = sum(holidays(times[a:b]) for a, b in itertools.pairwise(offsets))
-            if away:
-                notes = [*notes, f"{away} weekday(s) without a row are taken as holidays"]
-    table = np.ascontiguousarray(np.column_stack(values)[order], dtype=np.float64)
-    texts = None if schema.text is None else _texts(frame, schema.text, order, source)
-    return Panel(table, offsets, times, ids, schema, notes=tuple(notes), texts=texts)
+        check_times(times)
+        keys = as_numbers(times)
+        back = inside & (np.diff(keys[order]) < 0)
+        if back.any():
+            order = np.lexsort((keys, codes))
+            how = "newest first" if back.sum() == inside.sum() else f"not ascending in {int(back.sum())} place(s)"
+            text = f"rows were {how}: sorted by {schema.time!r}"
+            found.append(Finding("sorted", text, column=schema.time, count=int(back.sum())))
+        times = times[order]
+    table = np.column_stack(values)[order].astype(np.float64, copy=False)
+    fresh = np.zeros(len(frame), dtype=bool)
+    return Rows(frame, source, schema, ids, offsets, times, table, order, fresh), found
 
 
 def _series(frame: pd.DataFrame, id: str | None, source: str) -> tuple[np.ndarray, tuple[str, ...]]:
@@ -94,116 +137,48 @@ def _series(frame: pd.DataFrame, id: str | None, source: str) -> tuple[np.ndarra
     return codes.astype(np.int64), names
 
 
-def _texts(frame: pd.DataFrame, name: str, order: np.ndarray, source: str) -> tuple[str, ...]:
-    """The texts of a column, in that order of the rows; "" where a cell is missing."""
-    column = frame[name]
+def _texts(rows: Rows) -> tuple[str, ...]:
+    """The text of each row; "" where a cell is missing or the row was filled in."""
+    name = str(rows.schema.text)
+    column = rows.frame[name]
     texts = ["" if missing else str(cell) for cell, missing in zip(column, column.isna(), strict=True)]
     broken = next((row for row, text in enumerate(texts) if _HALF_CHARACTER.search(text)), None)
     if broken is not None:
         raise DataError(
-            f"{source}: column {name!r} holds half of a character in {place(frame, broken)}, which no file can hold: "
-            "correct it"
+            f"{rows.source}: column {name!r} holds half of a character in {place(rows.frame, broken)}, which no file "
+            "can hold: correct it"
         )
-    return tuple(texts[row] for row in order)
+    return tuple("" if row < 0 else texts[row] for row in rows.origin)
 
 
-def _common_frequency(
-    times: pd.Index, offsets: np.ndarray, ids: tuple[str, ...], schema: Schema, where: str
-) -> Frequency:
-    """The frequency of the longest series, which all others must have."""
-    longest = int(np.diff(offsets).argmax())
+def _chosen_frequency(freq: str, rows: Rows) -> Frequency:
+    """What --freq says, in the own spelling; a number where the times are numbers."""
+    times = rows.times
+    if rows.schema.time is None:
+        raise UsageError(
+            f"--freq {freq} is the step of times, and {rows.source} has no column of times: name it, --time"
+        )
+    if isinstance(times, pd.DatetimeIndex):
+        return normalise(freq) or freq
     try:
-        frequency = infer_frequency(times[offsets[longest] : offsets[longest + 1]])
-    except DataError as error:
-        raise DataError(f"{where}{_of(ids[longest], schema)}: {error}") from None
-    _check_frequency(times, offsets, ids, replace(schema, frequency=frequency), where, ids[longest])
-    return frequency
+        step = float(freq)
+    except ValueError:
+        step = np.nan
+    if not 0 < step < np.inf:
+        raise UsageError(f"--freq {freq}: the times are numbers, so their step is a number above 0")
+    return int(step) if step.is_integer() and times.dtype.kind in "iu" else step
 
 
-def _check_frequency(
-    times: pd.Index, offsets: np.ndarray, ids: tuple[str, ...], schema: Schema, where: str, like: str | None = None
-) -> None:
-    seen: set[bytes] = set()
-    keys = as_numbers(times)
-    for name, (start, stop) in zip(ids, itertools.pairwise(offsets), strict=True):
-        part, key = times[start:stop], keys[start:stop].tobytes()
-        # Many series share one calendar: it is looked at once.
-        if key in seen:
-            continue
-        seen.add(key)
-        try:
-            check_steps(part, schema.frequency)
-        except DataError as error:
-            message = str(error)
-            try:
-                other = infer_frequency(part)
-            except DataError as own:
-                message = message if len(part) < 3 else str(own)
-            else:
-                known = "the model was fitted on" if like is None else f"series {like!r} has"
-                message = f"frequency is {other}, {known} {schema.frequency}: one frequency is needed"
-            raise DataError(f"{where}{_of(name, schema)}: {message}") from None
+def _brought_to(rows: Rows, frequency: Frequency) -> tuple[Rows, tuple[Finding, ...]]:
+    times = brought_to(rows.times, rows.offsets, frequency)
+    text, count = said(rows.times, times, frequency)
+    finding = Finding("resampled", text, column=rows.schema.time, count=count)
+    return replace(rows, times=times), (finding,) if count else ()
 
 
-def _of(name: str, schema: Schema) -> str:
-    return "" if schema.id is None else f", series {name!r}"
-
-
-def _repeated(
-    frame: pd.DataFrame,
-    times: pd.Index,
-    order: np.ndarray,
-    repeated: np.ndarray,
-    schema: Schema,
-    source: str,
-    *,
-    fitted: bool,
-) -> str:
-    """What to say of times that occur twice in a series, and what would tell the rows apart.
-
-    Args:
-        order: the rows by series and time.
-        repeated: which of them, but for the last, have the time of the next one.
-        fitted: the schema is that of a model, and cannot be changed by another --id.
-    """
-    at = int(repeated.argmax())
-    first, second = int(order[at]), int(order[at + 1])
-    series = "" if schema.id is None else f" in series {str(frame[schema.id].iloc[first])!r}"
-    message = (
-        f"{source}: column {schema.time!r} repeats {int(repeated.sum())} time(s){series}, the first "
-        f"{show(times[first])} in {place(frame, first)} and {place(frame, second)}"
-    )
-    rest = [c for c in frame.columns if c not in (schema.time, schema.id, schema.text)]
-
-    def unique_with(*names: str) -> bool:
-        return not pd.concat([pd.Series(times, index=frame.index), frame[list(names)]], axis=1).duplicated().any()
-
-    known = [schema.id] if schema.id is not None else []
-    clock = next((c for c in rest if c.lower() in _CLOCKS or str(frame[c].iloc[0]).count(":")), None)
-    if clock is not None and unique_with(*known, clock):
-        return f"{message}: join the columns {schema.time!r} and {clock!r} into one column of times"
-    if schema.time is not None and schema.time.lower() == "year" and any(c.lower() == "month" for c in rest):
-        return f"{message}: join year, month and day into one column of dates, 2024-01-31"
-    # In a long table most times repeat, and what tells its series apart comes again and again.
-    rest = [c for c in rest if frame[c].dtype.kind != "f" and frame[c].nunique() <= len(frame) / 3]
-    rest = sorted(rest, key=lambda c: frame[c].dtype.kind in "iu")[:6]
-    for size in (1, 2) if repeated.sum() > 0.3 * len(frame) else ():
-        for names in itertools.combinations([*known, *rest], size):
-            if unique_with(*names):
-                if size == 1 and fitted:
-                    return (
-                        f"{message}: the model was fitted on a single series, and {names[0]!r} seems to tell several "
-                        f"apart: keep the rows of one, or fit again with --id {names[0]}"
-                    )
-                if size == 1:
-                    return f"{message}: does {names[0]!r} tell the series apart? --id {names[0]}"
-                return (
-                    f"{message}: join {names[0]!r} and {names[1]!r} into one column that tells series apart, for --id"
-                )
-    if isinstance(times, pd.DatetimeIndex) and times.tz is None:
-        twice = times[order[1:][repeated]]
-        if (twice.hour <= 3).all() and twice.month.isin([3, 4, 9, 10, 11]).all() and (times.hour > 3).any():
-            return f"{message}: this may be the hour that comes twice when summer time ends; write the times in UTC"
-    if schema.id is None and not fitted:
-        return f"{message}: keep one row for each time, or name the column that tells series apart with --id"
-    return f"{message}: keep one row for each time"
+def _frequency(rows: Rows, chosen: Frequency | None, *, infer: bool) -> Frequency:
+    """The model's, the chosen one, or the one that the rows take; rows that are only in order are one apart."""
+    if rows.schema.time is None:
+        return 1
+    known = chosen if infer else rows.schema.frequency
+    return common_frequency(rows) if known is None else known

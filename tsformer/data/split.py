@@ -5,11 +5,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from tsformer.data.cells import listed
 from tsformer.errors import DataError, UsageError
+from tsformer.findings import Finding
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,12 @@ class Split:
 
 
 def split_by_time(
-    lengths: np.ndarray, horizon: int, lookback: int, lost: int = 0, ids: Sequence[str] | None = None
+    lengths: np.ndarray,
+    horizon: int,
+    lookback: int,
+    lost: int = 0,
+    ids: Sequence[str] | None = None,
+    fewest: np.ndarray | None = None,
 ) -> Split:
     """70/10/20 per series, rounded down, the rest to the test part; validation and test hold at least one horizon.
 
@@ -38,18 +45,68 @@ def split_by_time(
         lookback: steps seen by a window; the training part must hold one whole window.
         lost: rows that transforms lose at the start.
         ids: names for the message; None for a single series without a name.
+        fewest: int64 `[series]`, rows that a window must see in place of the whole lookback.
 
     Raises:
         DataError: a series is too short; says how many rows are needed.
     """
     train, test = _parts(lengths, horizon)
-    short = np.flatnonzero(train < lookback + lost + horizon)
+    least = np.full_like(lengths, lookback) if fewest is None else fewest
+    short = np.flatnonzero(train < least + lost + horizon)
     if len(short):
-        needed = shortest(lookback + lost, horizon)
-        window = f"lookback {lookback}{f', {lost} row(s) lost to transforms' if lost else ''} and horizon {horizon}"
-        needs = f"{window} need {needed} rows in all, to leave enough for training"
-        raise too_short(lengths, short, ids, needs, "use a smaller --lookback or --horizon, or more data")
+        raise _refused(lengths, short, horizon, lookback, lost, ids, int(least[short[0]]))
     return Split(train, lengths - test, lengths)
+
+
+def long_enough(
+    lengths: np.ndarray, horizon: int, lookback: int, lost: int, short: Literal["skip", "pad"]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Which series stay when short ones are left out, or padded as far as that goes.
+
+    Args:
+        lengths, horizon, lookback, lost: as in `split_by_time`.
+
+    Returns:
+        boolean `[series]`, which stay; int64 `[series]`, the rows that a window of each must see: the whole lookback,
+        or, where the series is padded, one.
+    """
+    train, _ = _parts(lengths, horizon)
+    fewest = np.full_like(lengths, lookback)
+    if short == "pad":
+        fewest[train < lookback + lost + horizon] = 1
+    return train >= fewest + lost + horizon, fewest
+
+
+def _refused(
+    lengths: np.ndarray,
+    short: np.ndarray,
+    horizon: int,
+    lookback: int,
+    lost: int,
+    ids: Sequence[str] | None,
+    seen: int,
+) -> DataError:
+    """What to raise for short series, with what settles it: few are left out, more are padded where that is enough.
+
+    Args:
+        seen: rows that a window must see; less than the lookback where all that can be padded is.
+    """
+    least = f"lookback {lookback}" if seen == lookback else f"at least {seen} row(s) to look back on"
+    window = f"{least}{f', {lost} row(s) lost to transforms' if lost else ''} and horizon {horizon}"
+    needs = f"{window} need {shortest(seen + lost, horizon)} rows in all, to leave enough for training"
+    remedy = "use a smaller --lookback or --horizon, or more data"
+    if seen < lookback:
+        return too_short(lengths, short, ids, needs, remedy)
+    some = len(short) < len(lengths)
+    text = f"{too_short(lengths, short, ids, needs, f'{remedy}, or --short pad')}{' (--short skip)' if some else ''}"
+    if len(short) > len(lengths) / 2 and lengths[short].max() >= shortest(1 + lost, horizon):
+        policy, remedy = "pad", "fill up what windows see of them: --short pad"
+    elif some:
+        policy, remedy = "skip", "leave them out: --short skip"
+    else:
+        return DataError(text, finding=Finding("short", text, "fault", count=len(short), remedy=remedy))
+    options = {"window.short": policy}
+    return DataError(text, finding=Finding("short", text, "fault", count=len(short), remedy=remedy, options=options))
 
 
 def check_split(
@@ -96,7 +153,7 @@ def too_short(lengths: np.ndarray, short: np.ndarray, ids: Sequence[str] | None,
         remedy: what to do.
     """
     first, others = int(short[0]), _others(lengths, short, ids, "too short")
-    drop = ", or leave the short series out" if others else ""
+    drop = ", or leave the short series out" if len(short) < len(lengths) else ""
     return DataError(f"{_name(ids, first)} has {int(lengths[first])} rows; {needs}{others}; {remedy}{drop}")
 
 

@@ -2,12 +2,14 @@
 
 The own spelling is the one that pandas 2.2 and 3 share ("h", "15min", "D", "B", "W-MON", "MS", "BQE", "YS-APR"); an
 anchor that is the default (January for starts, December for ends, the 15th for half months) is left out. What pandas
-has no name for: "MS-20", "QS-FEB-20" and "YS-MAR-20", the 20th of each month, quarter and year.
+has no name for: "MS-20", "QS-FEB-20" and "YS-MAR-20", the 20th of each month, quarter and year; "C-TUE-WED-SAT", the
+days on which a shop is open.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -16,10 +18,13 @@ import numpy as np
 from tsformer.data.months import (
     DAY_RULES,
     HALF_RULES,
+    MONDAY_TO_FRIDAY,
     day_in,
     day_in_half,
     halves_of,
     month_of,
+    open_day,
+    open_days_before,
     weekday_of,
     weekdays_before,
 )
@@ -40,7 +45,9 @@ _MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT",
 _PERIODS = {"Q": 3, "HY": 6, "Y": 12}
 _DAYS = {"1": None, **{str(day): day for day in range(2, 31)}}
 """Days of a month as anchors; the first one goes without saying."""
-_LENGTH = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)?([A-Za-z]+)")
+_LENGTH = re.compile(r"(\d{1,18}(?:\.\d{1,9})?)?([A-Za-z]+)")
+_LONGEST = 10_000 * 366 * DAY
+"""Microseconds in the longest length of time that is a step: more than the calendar has years."""
 _SPELLING = re.compile(r"([1-9]\d{0,8})?([A-Za-z]+)((?:-\w+)*)")
 _CALENDAR = re.compile(r"(B?)(Q|HY|Y)([SE])")
 
@@ -57,16 +64,19 @@ class Step:
 
     Attributes:
         count: units in one step.
-        unit: "us", "ms", "s", "min", "h" (absolute time), "D", "B" (weekdays), "W", one of `months.DAY_RULES` (a
-            month; quarters and years are 3 and 12 months) or one of `months.HALF_RULES` (half a month).
+        unit: "us", "ms", "s", "min", "h" (absolute time), "D", "B" (Monday to Friday), "C" (other weekdays), "W", one
+            of `months.DAY_RULES` (a month; quarters and years are 3 and 12 months) or one of `months.HALF_RULES` (half
+            a month).
         phase: weekday of a week (0 is Monday); month of a quarter (0 to 2) or of a year (0 to 11), None if any.
         day: what `months.day_in` and `months.day_in_half` call the day; None where the unit says it all.
+        weekdays: of "C", those that are open, ascending.
     """
 
     count: int
     unit: str
     phase: int | None = None
     day: int | None = None
+    weekdays: tuple[int, ...] = ()
 
     @classmethod
     def parse(cls, frequency: str) -> Step:
@@ -83,6 +93,8 @@ class Step:
                 return cls(count, unit)
             case ["MS", day] if day in _DAYS:
                 return cls(count, unit, day=_DAYS[day])
+            case ["C", *weekdays] if weekdays and set(weekdays) <= set(_WEEKDAYS):
+                return cls.on({_WEEKDAYS.index(weekday) for weekday in weekdays}, count)
             case ["W"]:
                 return cls(count, unit, _WEEKDAYS.index("SUN"))
             case ["W", weekday] if weekday in _WEEKDAYS:
@@ -112,6 +124,16 @@ class Step:
         return cls(months, f"{business}M{end}", month % cycle if cycle else None, _DAYS[days[0]] if days else None)
 
     @classmethod
+    def on(cls, weekdays: Iterable[int], count: int = 1) -> Step:
+        """From one of these weekdays to the next, under the plainest name: "D", "B" and "W" where they are meant."""
+        days = tuple(sorted(weekdays))
+        if len(days) == 1:
+            return cls(count, "W", days[0])
+        if len(days) == 7:
+            return cls(count, "D")
+        return cls(count, "B") if days == MONDAY_TO_FRIDAY else cls(count, "C", weekdays=days)
+
+    @classmethod
     def lasting(cls, microseconds: int) -> Step:
         """The absolute step of that length, in the largest unit that goes into it."""
         unit = next(unit for unit in reversed(MICROSECONDS) if microseconds % MICROSECONDS[unit] == 0)
@@ -121,6 +143,8 @@ class Step:
         count, unit, anchors = self.count, self.unit, []
         if unit == "W":
             anchors = [_WEEKDAYS[self.phase or 0]]
+        elif unit == "C":
+            anchors = [_WEEKDAYS[day] for day in self.weekdays]
         elif unit == "WOM":
             week, weekday = divmod(self.day or 0, 7)
             anchors = [f"{week + 1}{_WEEKDAYS[weekday]}"]
@@ -143,6 +167,16 @@ class Step:
         return self.unit in MICROSECONDS
 
     @property
+    def closes(self) -> bool:
+        """Whether the step is from one open day to the next, so that a day without a row may be a holiday."""
+        return self.count == 1 and self.unit in ("B", "C")
+
+    @property
+    def open_weekdays(self) -> tuple[int, ...]:
+        """The weekdays that have rows, where the unit leaves some out; empty otherwise."""
+        return MONDAY_TO_FRIDAY if self.unit == "B" else self.weekdays
+
+    @property
     def span(self) -> int:
         """Length of one step in what `ordinals` counts; microseconds when the step is absolute."""
         return self.count * MICROSECONDS.get(self.unit, 7 if self.unit == "W" else 1)
@@ -156,8 +190,8 @@ class Step:
             return days, np.ones(len(days), dtype=bool)
         if self.unit == "W":
             return days, weekday_of(days) == self.phase
-        if self.unit == "B":
-            return weekdays_before(days), weekday_of(days) < 5
+        if self.open_weekdays:
+            return open_days_before(days, self.open_weekdays), np.isin(weekday_of(days), self.open_weekdays)
         if self.unit in HALF_RULES:
             halves = halves_of(days, self.unit, self.day or 15)
             return halves, days == self.days(halves)
@@ -175,8 +209,8 @@ class Step:
         """The inverse of `ordinals`: days from 1970-01-01."""
         if self.unit in ("D", "W"):
             return ordinals
-        if self.unit == "B":
-            return np.asarray(ordinals // 5 * 7 - 3 + ordinals % 5)
+        if self.open_weekdays:
+            return open_day(ordinals, self.open_weekdays)
         if self.unit in HALF_RULES:
             return day_in_half(ordinals, self.unit, self.day or 15)
         return day_in(ordinals, self.unit, self.day)
@@ -197,7 +231,7 @@ def _length(frequency: str) -> int | None:
     if any(unit not in _LENGTHS for _, unit in parts):
         return None
     length = sum(Decimal(number or 1) * _LENGTHS[unit] for number, unit in parts)
-    if length == 0:
+    if not 0 < length <= _LONGEST:
         raise _unknown(frequency)
     if length % 1:
         raise UsageError(f"frequency {frequency!r} is finer than a microsecond: round the times")
@@ -206,6 +240,6 @@ def _length(frequency: str) -> int | None:
 
 def _unknown(frequency: str) -> UsageError:
     return UsageError(
-        f"frequency {frequency!r} is not known: use s, min, h, D, B (weekdays), W-MON, MS, ME, QS, QE, YS or YE, "
-        "with a number before it if need be (15min)"
+        f"frequency {frequency!r} is not known: use s, min, h, D, B (weekdays), C-MON-SAT (open days), W-MON, MS, ME, "
+        "QS, QE, YS or YE, with a number before it if need be (15min)"
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,28 +9,13 @@ from typing import Any
 import numpy as np
 import torch
 
+from tsformer.data.carry import carried
 from tsformer.data.clock import show
+from tsformer.data.link import Link as Link
 from tsformer.data.panel import Panel, by_series
-from tsformer.errors import DataError, DivergedError, InvalidValuesError, PluginError, at_fault
-from tsformer.plugin import State, Transform
-
-
-@dataclass(frozen=True)
-class Link:
-    """One transform of the chain.
-
-    Attributes:
-        name: the plugin's name.
-        transform: what its `build` returned.
-        columns: the columns of the panel that it changes, `(start, stop)`.
-    """
-
-    name: str
-    transform: Transform
-    columns: tuple[int, int]
-
-    def __str__(self) -> str:
-        return f"transform '{self.name}'"
+from tsformer.errors import DataError, InvalidValuesError, PluginError
+from tsformer.findings import Finding
+from tsformer.plugin import State
 
 
 @dataclass(frozen=True)
@@ -39,25 +23,33 @@ class Transformed:
     """A panel after the chain.
 
     Attributes:
-        values: float64 `[rows, columns]`, each series shorter by `lost`.
+        values: float64 `[rows, columns]`, each series shorter by `lost`; NaN where a value is missing.
         offsets: int64 `[series + 1]` into `values`.
         inputs: for each link, what went into it: float64 `[rows of that stage, columns]`, with its offsets.
         states: for each series, the state of each link.
+        breaks: int64, rows of `values` that no window holds together with the row before, ascending: where a stretch
+            ends, and where the next one has lost its first rows to the transforms.
     """
 
     values: np.ndarray
     offsets: np.ndarray
     inputs: tuple[tuple[np.ndarray, np.ndarray], ...]
     states: tuple[tuple[State, ...], ...]
+    breaks: np.ndarray
+
+    def mask(self) -> torch.Tensor | None:
+        """Where values are real, boolean `[rows, columns]`; None when all are."""
+        missing = np.isnan(self.values)
+        return torch.from_numpy(~missing) if missing.any() else None
 
     def tensor(self) -> torch.Tensor:
-        """What windows are cut from: float32 `[rows, columns]`.
+        """What windows are cut from: float32 `[rows, columns]`, 0 where a value is missing.
 
         Raises:
             DataError: values that single precision cannot hold.
         """
         with np.errstate(over="ignore"):
-            tensor = torch.from_numpy(self.values.astype(np.float32))
+            tensor = torch.from_numpy(np.where(np.isnan(self.values), 0.0, self.values).astype(np.float32))
         if not bool(torch.isfinite(tensor).all()):
             raise DataError(
                 "after the transforms some values are too large for single precision; "
@@ -115,7 +107,15 @@ class Chain:
                 stages[number].append(rows)
         joined = [(panel.values, panel.offsets), *((np.concatenate(stage), _offsets(stage)) for stage in stages)]
         values, offsets = joined[-1]
-        return Transformed(np.ascontiguousarray(values), offsets, tuple(joined[:-1]), tuple(states))
+        return Transformed(
+            np.ascontiguousarray(values), offsets, tuple(joined[:-1]), tuple(states), self._breaks(panel, offsets)
+        )
+
+    def _breaks(self, panel: Panel, offsets: np.ndarray) -> np.ndarray:
+        """The panel's breaks in rows after the chain, and where each stretch after one has lost its first rows."""
+        series = np.searchsorted(panel.offsets, panel.breaks, side="right") - 1
+        ends = panel.breaks - panel.offsets[series] - self.lost + offsets[series]
+        return np.unique(np.concatenate([ends, ends + self.lost]))
 
     def inverse(self, path: np.ndarray, data: Transformed, series: np.ndarray, origin: np.ndarray) -> np.ndarray:
         """Bring predicted paths back to the user's units.
@@ -137,16 +137,15 @@ class Chain:
             first, stop = link.columns[0], min(link.columns[1], path.shape[-1])
             if first >= stop:
                 continue  # a link on covariates only
+            inputs = _anchors(inputs[:, first:stop], offsets, link.anchor_step)
             depth = max(1, link.transform.lost_rows)
             lost_after = sum(s.transform.lost_rows for s in self.links[number:])
             for index, mine in groups:
                 # the same moment, counted in the rows of this stage
                 here = origin[mine] - start_of[index] + lost_after + offsets[index]
-                anchor = inputs[here[:, None] + np.arange(-depth, 0)][:, :, first:stop]
+                anchor = inputs[here[:, None] + np.arange(-depth, 0)]
                 part = result[mine][:, :, first:stop]
-                with at_fault(link, "inverse"), np.errstate(all="ignore"):
-                    back = link.transform.inverse(part.copy(), data.states[index][number], anchor)
-                result[mine, :, first:stop] = _brought_back(link, back, part)
+                result[mine, :, first:stop] = link.inverse(part, data.states[index][number], anchor)
         return result
 
     def to_json(self) -> dict[str, Any]:
@@ -161,11 +160,9 @@ class Chain:
             first, stop = link.columns
             self._check_length(link, rows, panel, series)
             try:
-                with at_fault(link, "fit"), np.errstate(all="ignore"):
-                    state = link.transform.fit(rows[:, first:stop].copy())
+                states.append(link.fit(rows[:, first:stop]))
             except InvalidValuesError as fault:
                 raise self._outside(fault, link, panel, series, lost) from fault
-            states.append(_plain(link, state))
             rows = self._apply(link, rows, states[-1], panel, series, lost)
             lost += link.transform.lost_rows
         return states
@@ -173,21 +170,28 @@ class Chain:
     def _apply(self, link: Link, rows: np.ndarray, state: State, panel: Panel, series: int, lost: int) -> np.ndarray:
         first, stop = link.columns
         self._check_length(link, rows, panel, series)
+        part = rows[:, first:stop]
         try:
-            with at_fault(link, "forward"), np.errstate(all="ignore"):
-                changed = link.transform.forward(rows[:, first:stop].copy(), state)
+            changed = link.forward(part, state)
         except InvalidValuesError as fault:
             raise self._outside(fault, link, panel, series, lost) from fault
+        faulty = ~np.isfinite(changed)
+        if faulty.any():
+            faulty &= ~(np.isnan(changed) & link.may_lack(part))
+        lost += link.transform.lost_rows
+        if faulty.any():
+            if np.isnan(changed[faulty]).any():
+                bad = InvalidValuesError(
+                    np.isnan(changed) & faulty, "become NaN in forward", "a fault of the transform"
+                )
+                raise PluginError(self._place(bad, link, panel, series, lost).text)
+            bad = InvalidValuesError(faulty, "are too large to compute with", "choose a sensible unit")
+            raise _refused(self._place(bad, link, panel, series, lost))
         result = rows[link.transform.lost_rows :].copy()
-        changed = _promised(link, "forward", changed, (len(result), stop - first))
-        if not np.isfinite(changed).all():
-            lost += link.transform.lost_rows
-            if np.isnan(changed).any():
-                bad = InvalidValuesError(np.isnan(changed), "become NaN in forward", "a fault of the transform")
-                raise PluginError(_place(bad, self._named(link), link, panel, series, lost))
-            bad = InvalidValuesError(~np.isfinite(changed), "are too large to compute with", "choose a sensible unit")
-            raise DataError(_place(bad, self._named(link), link, panel, series, lost))
         result[:, first:stop] = changed
+        if link.transform.lost_rows:
+            for ends in _stretch_ends(panel, series):  # what follows is no change from one step to the next
+                result[max(0, ends - lost) : ends, first:stop] = np.nan
         return result
 
     def _named(self, link: Link) -> str:
@@ -202,7 +206,28 @@ class Chain:
         """What to raise for values outside a transform's domain: the results of other transforms, or the data's."""
         if self._before(link):
             fault = InvalidValuesError(fault.bad, fault.what, f"put '{link.name}' first, before other transforms")
-        return DataError(_place(fault, self._named(link), link, panel, series, lost))
+        return _refused(self._place(fault, link, panel, series, lost))
+
+    def _place(self, fault: InvalidValuesError, link: Link, panel: Panel, series: int, lost: int) -> Finding:
+        """What is wrong with which values, and where the first one is."""
+        bad = np.asarray(fault.bad)
+        row, column = (int(i) for i in np.argwhere(bad)[0])
+        channel = link.columns[0] + column
+        name, place = panel.schema.columns[channel], panel.rows(series).start + row + lost
+        text = (
+            f"{_series(panel, series)}{self._named(link)}: {int(bad.sum())} value(s) {fault.what}, first in column "
+            f"'{name}' at {show(panel.times[place])} (row {row + lost + 1} of the series); {fault.remedy}"
+        )
+        return Finding(
+            "domain",
+            text,
+            "fault",
+            column=name,
+            row=f"row {row + lost + 1} of the series",
+            count=int(bad.sum()),
+            example=f"{panel.values[place, channel]:.6g}",
+            remedy=fault.remedy,
+        )
 
     def _check_length(self, link: Link, rows: np.ndarray, panel: Panel, series: int) -> None:
         if len(rows) <= link.transform.lost_rows:
@@ -211,44 +236,6 @@ class Chain:
 
 def _offsets(stage: list[np.ndarray]) -> np.ndarray:
     return np.concatenate([[0], np.cumsum([len(rows) for rows in stage])]).astype(np.int64)
-
-
-def _promised(link: Link, method: str, values: object, shape: tuple[int, ...]) -> np.ndarray:
-    """A plugin's array, refused when it is none of the promised shape: numpy would stretch it silently."""
-    if not isinstance(values, np.ndarray):
-        raise PluginError(f"{link}: {method} returned {type(values).__name__}, not an array {shape}")
-    if values.shape != shape or values.dtype.kind not in "fiu":
-        got = f"an array {values.shape} of {values.dtype}"
-        raise PluginError(f"{link}: {method} returned {got}, not an array {shape} of numbers")
-    return values
-
-
-def _brought_back(link: Link, back: object, path: np.ndarray) -> np.ndarray:
-    """What a transform's inverse made of paths `[windows, horizon, channels]`."""
-    values = _promised(link, "inverse", back, path.shape)
-    if np.isfinite(values).all():
-        return values
-    # a window's steps may depend on each other; what was not finite before is no fault of the transform
-    finite = np.isfinite(path).all(axis=(1, 2))
-    if np.isnan(values[finite]).any():
-        raise PluginError(f"{link}: inverse returned NaN for finite values")
-    if not np.isfinite(values[finite]).all():
-        raise DivergedError(
-            f"the model predicts values so large that the {link} cannot bring them back to the data's unit: "
-            "are the rows on the scale of those that it was fitted on? A smaller --lr may help, or another transform"
-        )
-    return values
-
-
-def _plain(link: Link, state: object) -> State:
-    """A state as it will come back from a run folder."""
-    try:
-        plain = json.loads(json.dumps(state, allow_nan=False, ensure_ascii=False).encode())
-    except (TypeError, ValueError) as error:
-        raise PluginError(f"{link}: fit returned what is not plain JSON ({error})") from None
-    if not isinstance(plain, dict):
-        raise PluginError(f"{link}: fit returned {type(state).__name__}, not a dictionary")
-    return plain
 
 
 def _key(panel: Panel, series: int) -> str:
@@ -260,13 +247,25 @@ def _series(panel: Panel, series: int) -> str:
     return f"series '{panel.ids[series]}': " if panel.schema.id else ""
 
 
-def _place(fault: InvalidValuesError, transform: str, link: Link, panel: Panel, series: int, lost: int) -> str:
-    """What is wrong with which values, and where the first one is."""
-    bad = np.asarray(fault.bad)
-    row, column = (int(i) for i in np.argwhere(bad)[0])
-    name = panel.schema.columns[link.columns[0] + column]
-    place = panel.rows(series).start + row + lost
-    return (
-        f"{_series(panel, series)}{transform}: {int(bad.sum())} value(s) {fault.what}, first in column "
-        f"'{name}' at {show(panel.times[place])} (row {row + lost + 1} of the series); {fault.remedy}"
-    )
+def _refused(finding: Finding) -> DataError:
+    return DataError(finding.text, finding=finding)
+
+
+def _stretch_ends(panel: Panel, series: int) -> np.ndarray:
+    """The rows at which the later stretches of a series begin, counted from its start."""
+    rows = panel.rows(series)
+    return panel.breaks[(panel.breaks > rows.start) & (panel.breaks < rows.stop)] - rows.start
+
+
+def _anchors(values: np.ndarray, offsets: np.ndarray, step: int) -> np.ndarray:
+    """Values `[rows, channels]` from which paths can start: the last real one where one is missing, 0 before any.
+
+    Args:
+        step: with a season for a step, it is the last one at the same place in the season, if there is any.
+    """
+    if not np.isnan(values).any():
+        return values
+    lengths = np.diff(offsets)
+    series = np.repeat(np.arange(len(lengths)), lengths)
+    place = (np.arange(len(values)) - offsets[series]) % step
+    return np.nan_to_num(carried(carried(values, series * step + place), series))

@@ -76,9 +76,13 @@ class Windows:
         series: int64 `[windows]`, index of the series of each window.
         lookback, horizon, targets: the window's shape.
         known: number of future covariates, the last channels of `values`.
-        future: False when the predicted steps lie beyond the data.
+        future: False when the predicted steps lie beyond the data; where covariates are known ahead, rows with them
+            follow all the same.
         tokens: `[rows, length]`, the text of each row, as `padded` makes it; a window sees those of its lookback. None
             without texts.
+        mask: boolean `[rows, channels]`, where `values` are real; None when all are.
+        static: float32 `[series, numbers]`; None without.
+        static_codes: int64 `[series, categories]`; None without.
     """
 
     values: Tensor
@@ -91,12 +95,15 @@ class Windows:
     known: int = 0
     future: bool = True
     tokens: Tensor | None = None
+    mask: Tensor | None = None
+    static: Tensor | None = None
+    static_codes: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.origins)
 
     def batch(self, index: Tensor | None = None) -> Batch:
-        """Gather windows; rows before a series' start are masked, and zero.
+        """Gather windows; rows before a series' start are masked, and so is what is missing: both are zero.
 
         Args:
             index: int64 `[batch]`, which windows; all of them when None.
@@ -105,25 +112,26 @@ class Windows:
         if index is not None:
             origins, starts, series = origins[index], starts[index], series[index]
         rows = origins[:, None] + torch.arange(-self.lookback, 0)
-        real = rows >= starts[:, None]
+        within = rows >= starts[:, None]
         rows = rows.clamp_min(0)
-        values = self.values[rows]
-        if not bool(real.all()):
-            values = torch.where(real[:, :, None], values, 0.0)
+        values, real = self._gather(rows, within)
         channels = values.shape[-1] - self.known
-        past = values[..., :channels]
         future = future_mask = future_known = tokens = None
-        if self.future:
-            ahead = self.values[origins[:, None] + torch.arange(self.horizon)]
-            future, future_known = ahead[..., : self.targets], ahead[..., channels:]
-            future_mask = torch.ones_like(future, dtype=torch.bool)
+        if self.future or self.known:
+            ahead, there = self._gather(origins[:, None] + torch.arange(self.horizon))
+            if self.future:
+                future, future_mask = ahead[..., : self.targets], there[..., : self.targets]
+            if self.known:
+                future_known = ahead[..., channels:]
         if self.tokens is not None:
-            tokens = torch.where(real[:, :, None], self.tokens[rows].long(), PAD)
+            tokens = torch.where(within[:, :, None], self.tokens[rows].long(), PAD)
         return Batch(
-            past=past,
-            past_mask=real[:, :, None].expand_as(past),
+            past=values[..., :channels],
+            past_mask=real[..., :channels],
             past_known=values[..., channels:] if self.known else None,
-            future_known=future_known if self.known else None,
+            future_known=future_known,
+            static=None if self.static is None else self.static[series],
+            static_codes=None if self.static_codes is None else self.static_codes[series],
             future=future,
             future_mask=future_mask,
             tokens=tokens,
@@ -131,6 +139,19 @@ class Windows:
             series=series,
             origin=origins,
         )
+
+    def _gather(self, rows: Tensor, within: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Values `[batch, time, channels]` of rows `[batch, time]`, zero where they are not real, and where they are.
+
+        Args:
+            within: boolean `[batch, time]`, which rows belong to the window; all when None.
+        """
+        values = self.values[rows]
+        real = torch.ones_like(rows, dtype=torch.bool) if within is None else within
+        mask = real[:, :, None].expand_as(values) if self.mask is None else real[:, :, None] & self.mask[rows]
+        if self.mask is not None or not bool(real.all()):
+            values = torch.where(mask, values, 0.0)
+        return values, mask
 
     def batches(self, size: int) -> Iterator[Batch]:
         """All windows in order, the last batch smaller when it must be."""
@@ -163,8 +184,15 @@ def cut_windows(
     known: int = 0,
     stride: int = 1,
     tokens: Tensor | None = None,
+    mask: Tensor | None = None,
+    breaks: np.ndarray | None = None,
+    fewest: np.ndarray | None = None,
+    static: Tensor | None = None,
+    static_codes: Tensor | None = None,
 ) -> Windows:
     """All windows whose targets lie in rows `[first, stop)` of their series; inputs may reach back before `first`.
+
+    Where `mask` leaves no target in the future of a window, there is no such window.
 
     Args:
         values: float32 `[rows, channels]`.
@@ -172,22 +200,39 @@ def cut_windows(
         first, stop: int64 `[series]`, counted from each series' start.
         stride: steps between two windows of a series.
         tokens: the text of each row of `values`, see `padded`.
+        mask: boolean `[rows, channels]`, where values are real; None when all are.
+        breaks: int64, rows of `values`, ascending: no window holds one together with the row before.
+        fewest: int64 `[series]`, rows that a window must see after a break, the others being masked; by default the
+            whole lookback.
+        static, static_codes: of each series, see `Windows`.
     """
     counts = np.maximum(0, (stop - first - horizon) // stride + 1)
     series = np.repeat(np.arange(len(counts)), counts)
     number = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)  # within its series
     starts = offsets[:-1][series]
     origins = starts + first[series] + number * stride
+    kept = np.ones(len(origins), dtype=bool)
+    if breaks is not None and len(breaks):
+        seen = lookback if fewest is None else np.minimum(fewest[series], lookback)
+        before = np.searchsorted(breaks, origins - seen, side="right")  # breaks at or before what it must see
+        kept &= before == np.searchsorted(breaks, origins + horizon, side="left")
+        starts = np.maximum(starts, np.concatenate([offsets[:1], breaks])[before])
+    if mask is not None:
+        real = np.concatenate([[0], np.cumsum(mask[:, :targets].any(1).numpy())])
+        kept &= real[np.minimum(origins + horizon, len(values))] > real[origins]
     return Windows(
         values,
-        torch.from_numpy(starts),
-        torch.from_numpy(origins),
-        torch.from_numpy(series),
+        torch.from_numpy(starts[kept]),
+        torch.from_numpy(origins[kept]),
+        torch.from_numpy(series[kept]),
         lookback,
         horizon,
         targets,
         known,
         tokens=tokens,
+        mask=mask,
+        static=static,
+        static_codes=static_codes,
     )
 
 
