@@ -44,7 +44,7 @@ def picture(panel, file, model="net"):
     rows = [panel.rows(series) for series in range(len(panel.ids))]
     times = [pd.date_range(panel.times[each.stop - 1], periods=HORIZON + 1, freq="D")[1:] for each in rows]
     values = np.stack([panel.values[each][-HORIZON:] for each in rows])
-    plots.plot_forecast(panel, Forecast(values, times, panel.ids, panel.schema), file, model)
+    plots.plot_forecast(panel, Forecast(values, times, panel), file, model)
 
 
 def titles(figure):
@@ -106,6 +106,36 @@ def test_the_picture_of_the_test_part(make_panel, tmp_path, drawn, monkeypatch):
         history, truth, forecast = drawn[0].axes[axis].lines[:3]
         assert (len(history.get_xdata()), len(truth.get_xdata()), len(forecast.get_xdata())) == (24, 5, 5)
         assert truth.get_ydata()[1:] == pytest.approx(panel.values[origin : origin + 4, 0])
+
+
+def test_a_line_is_interrupted_where_values_or_time_are_missing(make_panel, tmp_path, drawn):
+    values = waves()
+    values[3] = values[5] = np.nan
+    panel = make_panel([values], masked=True, breaks=np.array([10]))
+    picture(panel, tmp_path / "f.png")
+    history = drawn[0].axes[0].lines[0]
+    found = np.asarray(history.get_ydata(), dtype=float)
+    wanted = np.insert(values[:, 0], 10, np.nan)
+    np.testing.assert_array_equal(found, wanted[-len(found) :])
+    times = pd.DatetimeIndex(history.get_xdata())
+    assert times.is_monotonic_increasing
+    assert times[-1] == panel.times[-1]
+    assert history.get_marker() == "."  # the value between two that are missing is seen
+
+
+def test_a_series_without_a_window_in_the_test_part_is_left_out(make_panel, tmp_path, drawn, monkeypatch):
+    panel = make_panel([waves()] * 3)
+    rows = panel.lengths[0]
+    monkeypatch.setattr(preparation, "origin_rows", lambda prepared: np.array([20, 2 * rows + 20]))
+    prepared = SimpleNamespace(
+        problem=SimpleNamespace(lookback=8, horizon=HORIZON),
+        panel=panel,
+        test=SimpleNamespace(series=np.array([0, 2])),
+    )
+    fitted = SimpleNamespace(settings=SimpleNamespace(model=SimpleNamespace(name="net")))
+    result = SimpleNamespace(prepared=prepared, fitted=fitted, forecast=np.ones((2, HORIZON, 1)))
+    plots.plot_test(result, tmp_path / "f.png")
+    assert titles(drawn[0]) == ["s0 y0", "s2 y0"]
 
 
 def test_of_many_series_the_first_the_last_and_some_between_are_drawn(make_panel, tmp_path, drawn):

@@ -106,7 +106,7 @@ def test_values_too_small_to_compute_with(size):
     ):
         panel_from_frame(frame)
     with pytest.raises(DataError, match="choose columns without: --target x"):
-        panel_from_frame(frame.assign(x=1.5))
+        panel_from_frame(frame.assign(x=near_60(60)))
     panel_from_frame(frame.assign(y=frame.y / size * 1e-90))
     panel_from_frame(frame.assign(y=np.where(np.arange(60) % 2, 0.0, frame.y / size)))
 
@@ -114,4 +114,24 @@ def test_values_too_small_to_compute_with(size):
 def test_no_rows_at_all_between(make_panel):
     """Series of one row each have no steps."""
     panel = make_panel([[1.0], [2.0], [1e15]])
+    check_precision(panel, Chain([]), Chain([]).forward(panel))
+
+
+def test_missing_values_are_neither_lost_nor_outliers(make_panel):
+    values = near_60(200)
+    holed = np.where(np.arange(200) % 3 == 0, np.nan, values)
+    panel = make_panel([holed, np.where(np.arange(200) < 100, holed, np.nan)], masked=True)
+    check_precision(panel, Chain([]), Chain([]).forward(panel))
+    spoilt = holed.copy()
+    spoilt[100] = 1e15
+    panel = make_panel([holed, spoilt], masked=True)
+    with pytest.raises(
+        DataError, match=r"series 's1': column 'y0' has the value 1e\+15 at 2020-04-10 \(row 101"
+    ) as error:
+        prepared(panel)
+    assert error.value.finding.options == {"data.sentinel": [1e15], "data.missing": "mask"}
+
+
+def test_a_series_without_any_value_has_nothing_to_lose(make_panel):
+    panel = make_panel([near_60(60), np.full(60, np.nan)], masked=True)
     check_precision(panel, Chain([]), Chain([]).forward(panel))

@@ -6,13 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+import torch
 from torch import Tensor
 
+from tsformer.data.calendar import calendar_features, calendar_width
+from tsformer.data.empty_columns import refuse_empty
 from tsformer.data.frequency import hours_in_week, season_of
 from tsformer.data.panel import Panel, Schema
 from tsformer.data.precision import check_precision
 from tsformer.data.ragged import Ragged
+from tsformer.data.short_series import check_windows, stretches, without_short
 from tsformer.data.split import Split, check_split, split_by_time
+from tsformer.data.statics import Statics
 from tsformer.data.tokens import Tokenizer
 from tsformer.data.transforms import Chain, Link, Transformed
 from tsformer.data.windows import Windows, cut_windows, padded
@@ -20,7 +25,7 @@ from tsformer.errors import PluginError, UsageError
 from tsformer.nn.outputs import OUTPUTS
 from tsformer.parts import Parts, with_hidden_steps
 from tsformer.plugin import Problem, State, Task
-from tsformer.settings import Settings, WindowConfig
+from tsformer.settings import Settings
 from tsformer.words import Words, learn_tokenizer
 
 LONGEST_TEXT = 64
@@ -37,6 +42,7 @@ class Prepared:
         data: the panel after the transforms.
         train, validation, test: windows.
         parts: what a model is given of all this.
+        notes: what the user should hear of, one line each.
     """
 
     panel: Panel
@@ -48,12 +54,14 @@ class Prepared:
     validation: Windows
     test: Windows
     parts: Parts
+    notes: tuple[str, ...] = ()
 
 
 def complete(settings: Settings, panel: Panel) -> Settings:
     """Fill in the windows that the user left open: from the data plugin, else from frequency and number of rows."""
     # the middle series decides, so that one short series does not cut the windows of all; the split will name it
-    window, defaults, rows = settings.window, panel.defaults, int(np.median(panel.lengths))
+    window, defaults = settings.window, panel.defaults
+    rows, last = (int(np.median(lengths)) for lengths in stretches(panel))
     season = window.season or defaults.season or season_of(panel.schema.frequency)
     horizon = window.horizon or defaults.horizon
     if horizon is None:
@@ -63,10 +71,12 @@ def complete(settings: Settings, panel: Panel) -> Settings:
         wanted = max(2 * season, 2 * horizon, 24, hours_in_week(panel.schema.frequency))
         # at least half of the training rows stay targets
         known = replace(settings, window=window.model_copy(update={"season": season}))
-        rows -= build_chain(known, panel.schema).lost
-        lookback = max(1, min(wanted, rows * 7 // 20 - horizon))
+        lost = build_chain(known, panel.schema).lost
+        # and what comes after the last gap is enough to predict from
+        lookback = max(1, min(wanted, (rows - lost) * 7 // 20 - horizon, last - lost))
     stride = window.stride or defaults.stride or 1
-    return replace(settings, window=WindowConfig(lookback=lookback, horizon=horizon, season=season, stride=stride))
+    found = {"lookback": lookback, "horizon": horizon, "season": season, "stride": stride}
+    return replace(settings, window=window.model_copy(update=found))
 
 
 def prepare(settings: Settings, panel: Panel, split: Split | None = None, earlier: Tokenizer | None = None) -> Prepared:
@@ -87,16 +97,23 @@ def prepare(settings: Settings, panel: Panel, split: Split | None = None, earlie
         raise UsageError("the window is not complete; see complete")
     targets = len(panel.schema.targets)
     chain = build_chain(settings, panel.schema)
-    ids = panel.ids if panel.schema.id else None
+    notes: tuple[str, ...] = ()
+    fewest = np.full_like(panel.lengths, lookback)
     if split is None:
-        split = split_by_time(panel.lengths, horizon, lookback, chain.lost, ids)
+        panel, fewest, notes = without_short(panel, window, chain.lost)
+        ids = panel.ids if panel.schema.id else None
+        split = split_by_time(panel.lengths, horizon, lookback, chain.lost, ids, fewest)
     else:
-        check_split(split, panel.lengths, horizon, lookback, chain.lost, ids)
+        check_split(split, panel.lengths, horizon, lookback, chain.lost, panel.ids if panel.schema.id else None)
+    refuse_empty(panel, split.train)
     chain.fit(panel, split.train)
     data = chain.forward(panel)
-    tensor = data.tensor()
+    tensor, mask = model_rows(panel, chain, data)
     check_precision(panel, chain, data)
     words, tokens = _texts(settings, panel, split, chain.lost, earlier)
+    statics = Statics.fit(panel)
+    numbers, codes = model_statics(panel, statics)
+    known = len(panel.schema.future_covariates) + calendar_width(panel.schema)
 
     def windows(first: np.ndarray, stop: np.ndarray, stride: int = 1) -> Windows:
         return cut_windows(
@@ -107,9 +124,14 @@ def prepare(settings: Settings, panel: Panel, split: Split | None = None, earlie
             lookback=lookback,
             horizon=horizon,
             targets=targets,
-            known=len(panel.schema.future_covariates),
+            known=known,
             stride=stride,
             tokens=tokens,
+            mask=mask,
+            breaks=data.breaks,
+            fewest=fewest,
+            static=numbers,
+            static_codes=codes,
         )
 
     output = OUTPUTS[settings.train.output](settings.train.loss, settings.train.huber_delta)
@@ -120,20 +142,47 @@ def prepare(settings: Settings, panel: Panel, split: Split | None = None, earlie
         horizon=horizon,
         targets=targets,
         past_covariates=len(panel.schema.past_covariates),
-        future_covariates=len(panel.schema.future_covariates),
+        future_covariates=known,
+        static_covariates=len(statics.scales),
+        static_cardinalities=statics.cardinalities,
         season=season,
         output=output.name if forecasts else "hidden",
         outputs=output.outputs if forecasts else 1,
         vocabulary=len(words.tokenizer.vocabulary) if words.tokenizer else 0,
         text_length=0 if tokens is None else tokens.shape[1],
     )
-    first = np.full_like(split.train, lookback + chain.lost)
-    train = windows(first, split.train, window.stride or 1)
+    train = windows(fewest + chain.lost, split.train, window.stride or 1)
     validation, test = windows(split.train, split.validation), windows(split.validation, split.lengths)
-    parts = Parts(problem, output, train, validation, test, chain, words)
+    notes += check_windows({"training": train, "validation": validation, "test": test}, panel)
+    parts = Parts(problem, output, train, validation, test, chain, words, statics)
     if settings.task is Task.PRETRAIN:
         parts = with_hidden_steps(parts, settings.train)
-    return Prepared(panel, split, chain, data, problem, train, validation, test, parts)
+    return Prepared(panel, split, chain, data, problem, train, validation, test, parts, notes)
+
+
+def model_rows(panel: Panel, chain: Chain, data: Transformed) -> tuple[Tensor, Tensor | None]:
+    """What windows are cut from: the transformed columns, and after them what the calendar says of each row.
+
+    Args:
+        data: what `chain.forward` made of the panel.
+
+    Returns:
+        float32 `[rows, channels]`, 0 where a value is missing; boolean of the same shape, where values are real, or
+        None when all are.
+    """
+    tensor, mask = data.tensor(), data.mask()
+    if not panel.schema.calendar:
+        return tensor, mask
+    features = torch.from_numpy(calendar_features(panel.times[_kept_rows(panel, chain.lost)], panel.schema))
+    if mask is not None:
+        mask = torch.cat([mask, torch.ones_like(features, dtype=torch.bool)], dim=1)
+    return torch.cat([tensor, features], dim=1), mask
+
+
+def model_statics(panel: Panel, statics: Statics) -> tuple[Tensor | None, Tensor | None]:
+    """Numbers and codes of each series, float32 `[series, numbers]` and int64 `[series, categories]`, or None."""
+    numbers = torch.from_numpy(statics.numbers(panel)) if statics.scales else None
+    return numbers, torch.from_numpy(statics.codes(panel)) if statics.words else None
 
 
 def _texts(
@@ -152,8 +201,13 @@ def _texts(
 
 def tokens_at_steps(panel: Panel, coded: Ragged, lost: int, length: int) -> Tensor:
     """The text of each row in tokens, int32 `[rows, length]`; without the first `lost` rows of each series."""
-    rows = np.concatenate([np.arange(panel.offsets[i] + lost, panel.offsets[i + 1]) for i in range(len(panel.ids))])
-    return padded(coded.take(rows), length)
+    return padded(coded.take(_kept_rows(panel, lost)), length)
+
+
+def _kept_rows(panel: Panel, lost: int) -> np.ndarray:
+    """The rows of a panel without the first `lost` ones of each series, int64."""
+    within = np.arange(len(panel.values)) - np.repeat(panel.offsets[:-1], panel.lengths)
+    return np.flatnonzero(within >= lost)
 
 
 def build_chain(settings: Settings, schema: Schema, states: Mapping[str, list[State]] | None = None) -> Chain:

@@ -15,7 +15,7 @@ from tsformer.errors import DivergedError
 from tsformer.evaluation import classes
 from tsformer.evaluation.answers import AnswerScore, answer_score
 from tsformer.evaluation.baselines import BASELINES
-from tsformer.evaluation.cautions import not_beaten, without_mase
+from tsformer.evaluation.cautions import not_beaten, without_forecast, without_mase
 from tsformer.evaluation.classes import ClassScore
 from tsformer.evaluation.hidden import HiddenScore, hidden_score
 from tsformer.evaluation.metrics import Errors, Score, seasonal_scale
@@ -115,6 +115,7 @@ class ForecastResult(Result):
         rows = int(self.prepared.split.validation.max())
         return [
             *not_beaten(name, self.test, self.baselines, season),
+            *without_forecast(self.baselines),
             *without_mase(self.test, season, rows),
         ]
 

@@ -23,12 +23,13 @@ class Asinh:
 
     pointwise = True
     lost_rows = 0
+    takes_missing = True
 
     def __init__(self, config: AsinhConfig) -> None:
         self.scale = config.scale
 
     def fit(self, rows: np.ndarray) -> State:
-        mean = np.abs(rows).mean(axis=0)
+        mean = np.nanmean(np.abs(rows), axis=0)
         own = np.where(mean > 0, mean, 1.0)
         return {"scale": own.tolist() if self.scale is None else [self.scale] * rows.shape[1]}
 

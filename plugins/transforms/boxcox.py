@@ -24,13 +24,14 @@ class BoxCox:
 
     pointwise = True
     lost_rows = 0
+    takes_missing = True
 
     def fit(self, rows: np.ndarray) -> State:
         t = np.log(_positive(rows))
-        mean = t.mean(axis=0)
+        mean = np.nanmean(t, axis=0)
         t -= mean
         powers = [_power(channel) for channel in t.T]
-        return {"lambda": powers, "log_mean": mean.tolist(), "largest": t.max(axis=0).tolist()}
+        return {"lambda": powers, "log_mean": mean.tolist(), "largest": np.nanmax(t, axis=0).tolist()}
 
     def forward(self, values: np.ndarray, state: State) -> np.ndarray:
         t = np.log(_positive(values)) - np.array(state["log_mean"])
@@ -42,16 +43,17 @@ class BoxCox:
 
 
 def _power(t: np.ndarray) -> float:
-    if np.ptp(t) < NARROW:
+    largest = np.nanmax(t)
+    if largest - np.nanmin(t) < NARROW:
         return 1.0
-    return float(np.clip(most_likely(np.exp(t), "box-cox"), max(LOWEST, -STRONGEST / t.max()), HIGHEST))
+    return float(np.clip(most_likely(np.exp(t), "box-cox"), max(LOWEST, -STRONGEST / largest), HIGHEST))
 
 
 def _positive(values: np.ndarray) -> np.ndarray:
-    bad = ~(values > 0)
+    bad = values <= 0
     if bad.any():
         what = "are not positive and have no Box-Cox transform"
-        raise InvalidValuesError(bad, what, "take yeo_johnson or asinh instead")
+        raise InvalidValuesError(bad, what, "take yeo_johnson or asinh instead, or --transform none")
     return values
 
 

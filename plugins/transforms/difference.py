@@ -15,6 +15,7 @@ class Difference:
     """`x[t] - x[t-1]`, `order` times; the inverse cumulates as often."""
 
     pointwise = False
+    takes_missing = True
 
     def __init__(self, config: DifferenceConfig) -> None:
         self.lost_rows = config.order

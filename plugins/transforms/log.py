@@ -15,14 +15,16 @@ class Log:
 
     pointwise = True
     lost_rows = 0
+    takes_missing = True
 
     def fit(self, rows: np.ndarray) -> State:
         return {}
 
     def forward(self, values: np.ndarray, state: State) -> np.ndarray:
-        bad = ~(values > 0)
+        bad = values <= 0
         if bad.any():
-            raise InvalidValuesError(bad, "are not positive and have no logarithm", "take asinh or yeo_johnson instead")
+            remedy = "take asinh or yeo_johnson instead, or difference, or --transform none"
+            raise InvalidValuesError(bad, "are not positive and have no logarithm", remedy)
         return np.log(values)
 
     def inverse(self, path: np.ndarray, state: State, anchor: np.ndarray) -> np.ndarray:

@@ -15,14 +15,16 @@ class LogReturn:
 
     pointwise = False
     lost_rows = 1
+    takes_missing = True
 
     def fit(self, rows: np.ndarray) -> State:
         return {}
 
     def forward(self, values: np.ndarray, state: State) -> np.ndarray:
-        bad = ~(values > 0)
+        bad = values <= 0
         if bad.any():
-            raise InvalidValuesError(bad, "are not positive and have no log return", "take difference instead")
+            remedy = "take difference instead, or asinh, or --transform none"
+            raise InvalidValuesError(bad, "are not positive and have no log return", remedy)
         return np.diff(np.log(values), axis=0)
 
     def inverse(self, path: np.ndarray, state: State, anchor: np.ndarray) -> np.ndarray:

@@ -30,15 +30,17 @@ class MinMax:
 
     pointwise = True
     lost_rows = 0
+    takes_missing = True
 
     def __init__(self, config: MinMaxConfig) -> None:
         self.low, self.high = config.low, config.high
 
     def fit(self, rows: np.ndarray) -> State:
-        spread = np.ptp(rows, axis=0)
-        rounding = 10 * np.finfo(np.float64).eps * np.abs(rows).max(axis=0)
+        smallest = np.nanmin(rows, axis=0)
+        spread = np.nanmax(rows, axis=0) - smallest
+        rounding = 10 * np.finfo(np.float64).eps * np.nanmax(np.abs(rows), axis=0)
         scale = np.where(spread > rounding, spread / (self.high - self.low), 1.0)
-        return {"min": rows.min(axis=0).tolist(), "scale": scale.tolist()}
+        return {"min": smallest.tolist(), "scale": scale.tolist()}
 
     def forward(self, values: np.ndarray, state: State) -> np.ndarray:
         return self.low + (values - np.array(state["min"])) / np.array(state["scale"])

@@ -30,16 +30,17 @@ class Robust:
 
     pointwise = True
     lost_rows = 0
+    takes_missing = True
 
     def __init__(self, config: RobustConfig) -> None:
         self.quantiles = config.low, 50.0, config.high
 
     def fit(self, rows: np.ndarray) -> State:
-        lower, median, upper = np.percentile(rows, self.quantiles, axis=0)
-        largest = np.abs(rows).max(axis=0)
+        lower, median, upper = np.nanpercentile(rows, self.quantiles, axis=0)
+        largest = np.nanmax(np.abs(rows), axis=0)
         rounding = 10 * np.finfo(np.float64).eps * largest
         # of values about 1, for squares of very small ones are zero
-        deviation = largest * np.std(rows / np.where(largest > 0, largest, 1.0), axis=0)
+        deviation = largest * np.nanstd(rows / np.where(largest > 0, largest, 1.0), axis=0)
         scale = np.where(upper - lower > rounding, upper - lower, deviation)
         return {"median": median.tolist(), "scale": np.where(scale > rounding, scale, 1.0).tolist()}
 

@@ -18,6 +18,7 @@ class SeasonalDifference:
     """`x[t] - x[t-period]`; the inverse adds season by season, however long the path."""
 
     pointwise = False
+    takes_missing = True
 
     def __init__(self, config: SeasonalDifferenceConfig) -> None:
         if config.period is None:
@@ -25,7 +26,7 @@ class SeasonalDifference:
                 "--transform seasonal_difference: these data have no season that is known; give its length with "
                 "--transform.seasonal-difference.period or --season, or take --transform difference"
             )
-        self.lost_rows = config.period
+        self.lost_rows = self.anchor_step = config.period
 
     def fit(self, rows: np.ndarray) -> State:
         return {}

@@ -14,10 +14,12 @@ class Standard:
 
     pointwise = True
     lost_rows = 0
+    takes_missing = True
 
     def fit(self, rows: np.ndarray) -> State:
         # By hand, for StandardScaler takes ten times as long, which counts with thousands of series.
-        mean, variance = rows.mean(axis=0), rows.var(axis=0)
+        mean = np.nanmean(rows, axis=0)
+        variance = np.nanmean((rows - mean) ** 2, axis=0)
         rounding = len(rows) * np.finfo(np.float64).eps  # what it may make of a constant channel, as in scikit-learn
         constant = variance <= rounding * variance + (rounding * mean) ** 2
         return {"mean": mean.tolist(), "scale": np.where(constant, 1.0, np.sqrt(variance)).tolist()}

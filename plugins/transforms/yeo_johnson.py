@@ -23,9 +23,10 @@ class YeoJohnson:
 
     pointwise = True
     lost_rows = 0
+    takes_missing = True
 
     def fit(self, rows: np.ndarray) -> State:
-        above, below = np.log1p(np.maximum(rows, 0.0)).max(axis=0), np.log1p(np.maximum(-rows, 0.0)).max(axis=0)
+        above, below = (np.log1p(np.nanmax(np.maximum(side, 0.0), axis=0)) for side in (rows, -rows))
         powers = [_power(*channel) for channel in zip(rows.T, above, below, strict=True)]
         return {"lambda": powers, "largest_above": above.tolist(), "largest_below": below.tolist()}
 
@@ -44,7 +45,8 @@ def _side(values: np.ndarray, state: State) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _power(values: np.ndarray, above: float, below: float) -> float:
-    if np.ptp(values) < NARROW * (1.0 + np.abs(values).max()):
+    spread, largest = np.nanmax(values) - np.nanmin(values), np.nanmax(np.abs(values))
+    if spread < NARROW * (1.0 + largest):
         return 1.0
     lowest = max(LOWEST, -STRONGEST / above) if above > 0 else LOWEST
     highest = min(HIGHEST, 2.0 + STRONGEST / below) if below > 0 else HIGHEST

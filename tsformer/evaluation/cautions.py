@@ -36,6 +36,16 @@ def _not_better(own: Metrics, naive: Metrics) -> Iterator[str]:
             yield f"{metric} {mine:.4g} against {other:.4g}"
 
 
+def without_forecast(baselines: Mapping[str, Score]) -> Iterator[str]:
+    """A line for each naive forecast that has nothing to say for some values: how many were left out of its errors."""
+    for name, score in baselines.items():
+        if 0 < score.left_out < score.values:
+            yield (
+                f"{name} has no value to repeat for {score.left_out} of {score.values} values of the test part; left "
+                "out of its errors"
+            )
+
+
 def without_mase(test: Score, season: int, rows: int) -> Iterator[str]:
     """A line on what has no MASE, and why.
 

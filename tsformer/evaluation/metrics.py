@@ -1,8 +1,11 @@
-"""Errors of point forecasts in the user's own units. What is undefined is None, never inf, NaN or 0."""
+"""Errors of point forecasts in the user's own units. What is undefined is None, never inf, NaN or 0.
+
+Values that are missing count nowhere; all others count alike.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +26,8 @@ class Score:
         without_mase: the targets that have no MASE in some series, because they repeat themselves each season.
         series: how many series have windows.
         series_without_mase: how many of them have no MASE for some target.
+        values: how many true values there are.
+        left_out: how many of them have no forecast, and count nowhere.
     """
 
     overall: Metrics
@@ -30,6 +35,8 @@ class Score:
     without_mase: tuple[str, ...] = ()
     series: int = 1
     series_without_mase: int = 0
+    values: int = 0
+    left_out: int = 0
 
 
 def seasonal_scale(panel: Panel, before: np.ndarray, season: int) -> np.ndarray:
@@ -42,15 +49,24 @@ def seasonal_scale(panel: Panel, before: np.ndarray, season: int) -> np.ndarray:
 
     Returns:
         float64 `[series, targets]`; NaN where it is undefined: too few rows, or a series that repeats itself exactly.
+        Steps across a gap and from or to a missing value are none.
     """
     targets = len(panel.schema.targets)
     scale = np.full((len(panel.ids), targets), np.nan)
+    stretch = np.searchsorted(panel.breaks, np.arange(len(panel.values)), side="right")
     for series in range(len(panel.ids)):
         rows = panel.values[panel.rows(series)][: before[series], :targets]
         if len(rows) > season:
-            error = np.abs(rows[season:] - rows[:-season]).mean(axis=0)
+            error = np.abs(rows[season:] - rows[:-season])
+            if len(panel.breaks):
+                mine = stretch[panel.rows(series)][: before[series]]
+                error[mine[season:] != mine[:-season]] = np.nan
             # what rounding leaves of an exact repetition is no scale
-            scale[series] = np.where(error > 1e-12 * np.abs(rows).max(axis=0), error, np.nan)
+            with np.errstate(invalid="ignore"):
+                mean = np.nansum(error, axis=0) / (~np.isnan(error)).sum(axis=0)
+            scale[series] = np.where(
+                mean > 1e-12 * np.abs(rows).max(axis=0, initial=0, where=~np.isnan(rows)), mean, np.nan
+            )
     return scale
 
 
@@ -64,49 +80,58 @@ class Errors:
 
     def __init__(self, scale: np.ndarray, names: Sequence[str]) -> None:
         self._scale, self._names = scale, tuple(names)
-        self._absolute = np.zeros(scale.shape)  # mean over the horizon, summed over windows
+        self._absolute, self._count = np.zeros(scale.shape), np.zeros(scale.shape, dtype=np.int64)
         self._squared, self._relative = np.zeros(len(self._names)), np.zeros(len(self._names))
         self._windows = np.zeros(len(scale), dtype=np.int64)
+        self._values = 0
 
     def add(self, forecast: np.ndarray, truth: np.ndarray, series: np.ndarray) -> None:
-        """Count the errors of `forecast` against `truth`, both float64 `[windows, horizon, targets]`.
+        """Count the errors of `forecast` against `truth`, both float64 `[windows, horizon, targets]`, NaN for none.
 
         Args:
             series: int64 `[windows]`, the series of each window.
         """
-        error = np.abs(forecast - truth)
-        by_window, count = error.mean(axis=1), len(self._windows)
-        self._windows += np.bincount(series, minlength=count)
+        there = ~np.isnan(truth)
+        real = there & ~np.isnan(forecast)
+        error, count = np.abs(np.where(real, forecast - truth, 0.0)), len(self._windows)
+        self._windows += np.bincount(series, there.any(axis=(1, 2)), minlength=count).astype(np.int64)
+        self._values += int(there.sum())
         for channel in range(len(self._names)):
-            self._absolute[:, channel] += np.bincount(series, by_window[:, channel], minlength=count)
-        self._squared += (error**2).mean(axis=1).sum(axis=0)
+            self._absolute[:, channel] += np.bincount(series, error[..., channel].sum(axis=1), minlength=count)
+            found = np.bincount(series, real[..., channel].sum(axis=1), minlength=count)
+            self._count[:, channel] += found.astype(np.int64)
+        self._squared += (error**2).sum(axis=(0, 1))
         with np.errstate(invalid="ignore", divide="ignore"):
             total = np.abs(truth) + np.abs(forecast)
-            relative = np.where(total == 0, 0.0, 200.0 * error / total)  # a zero that was forecast is no error
-        self._relative += relative.mean(axis=1).sum(axis=0)
+            relative = np.where(error == 0, 0.0, 200.0 * error / total)  # a zero that was forecast is no error
+        self._relative += relative.sum(axis=(0, 1))
 
     def score(self) -> Score:
-        """The means over all windows so far."""
-        scored, windows = self._windows > 0, int(self._windows.sum())
-        mase = self._absolute[scored] / self._windows[scored, None] / self._scale[scored]
-        undefined = np.isnan(mase)
+        """The means over all values so far."""
+        count = self._count
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mase = self._absolute / count / self._scale
+        undefined = np.isnan(mase) & (count > 0)
 
         def summary(channels: slice) -> Metrics:
             defined = mase[:, channels][np.isfinite(mase[:, channels])]
+            values = int(count[:, channels].sum())
             return {
-                "mae": _number(self._absolute[:, channels].sum(axis=0).mean() / windows),
-                "rmse": _number(np.sqrt(self._squared[channels].mean() / windows)),
-                "mase": _number(defined.mean()) if len(defined) else None,
-                "smape": _number(self._relative[channels].mean() / windows),
-                "windows": windows,
+                "mae": _mean(self._absolute[:, channels].sum(), values),
+                "rmse": _mean(self._squared[channels].sum(), values, np.sqrt),
+                "mase": _mean(defined.sum(), len(defined)),
+                "smape": _mean(self._relative[channels].sum(), values),
+                "windows": int(self._windows.sum()),
             }
 
         return Score(
             overall=summary(slice(None)),
             by_target={name: summary(slice(i, i + 1)) for i, name in enumerate(self._names)},
             without_mase=tuple(name for name, column in zip(self._names, undefined.T, strict=True) if column.any()),
-            series=int(scored.sum()),
+            series=int((self._windows > 0).sum()),
             series_without_mase=int(undefined.any(axis=1).sum()),
+            values=self._values,
+            left_out=self._values - int(count.sum()),
         )
 
 
@@ -125,5 +150,6 @@ def score(
     return errors.score()
 
 
-def _number(value: np.floating) -> float | None:
-    return float(value) if np.isfinite(value) else None
+def _mean(total: np.floating, count: int, root: Callable[[float], np.floating | float] = float) -> float | None:
+    value = float(root(float(total) / count)) if count else np.nan
+    return value if np.isfinite(value) else None

@@ -50,7 +50,8 @@ def plot_test(result: ForecastResult, file: Path) -> None:
     origins, of_series = origin_rows(prepared), np.asarray(prepared.test.series)
     targets = panel.schema.targets
     parts: list[_Part] = []
-    for series in _chosen(len(panel.ids), len(targets)):
+    tested = np.unique(of_series)  # gaps may leave a series without a window
+    for series in tested[_chosen(len(tested), len(targets))]:
         window = int(np.searchsorted(of_series, series, side="right")) - 1  # its last one
         origin = int(origins[window])
         past = slice(max(panel.rows(series).start, origin - 3 * problem.lookback), origin)
@@ -58,14 +59,14 @@ def plot_test(result: ForecastResult, file: Path) -> None:
         parts += [
             _Part(
                 title=_name(panel, series, name),
-                past=(panel.times[past], panel.values[past, column]),
+                past=_line(panel, past, column),
                 truth=(panel.times[future], panel.values[future, column]),
                 forecast=(panel.times[future], result.forecast[window, :, column]),
             )
             for column, name in enumerate(targets[: MOST_PANELS - len(parts)])
         ]
     title = f"{result.fitted.settings.model.name}: the last {problem.horizon} steps of the test part"
-    _draw(parts, title + _shown(len(panel.ids), len(targets)), file)
+    _draw(parts, title + _shown(len(tested), len(targets)), file)
 
 
 def plot_forecast(panel: Panel, forecast: Forecast, file: Path, model: str) -> None:
@@ -88,7 +89,7 @@ def plot_forecast(panel: Panel, forecast: Forecast, file: Path, model: str) -> N
         parts += [
             _Part(
                 title=_name(panel, series, name),
-                past=(panel.times[past], panel.values[past, column]),
+                past=_line(panel, past, column),
                 truth=None,
                 forecast=(forecast.times[series], forecast.values[series, :, column]),
             )
@@ -109,6 +110,14 @@ class _Part:
     past: _Line
     truth: _Line | None
     forecast: _Line
+
+
+def _line(panel: Panel, rows: slice, column: int) -> _Line:
+    """A line through the rows, which is interrupted where time is missing."""
+    values, begins = panel.values[rows, column], panel.breaks - rows.start
+    begins = begins[(begins > 0) & (begins < len(values))]
+    order = np.insert(np.arange(len(values)), begins, begins)
+    return panel.times[rows].take(order), np.insert(values, begins, np.nan)
 
 
 def _chosen(series: int, targets: int) -> list[int]:
@@ -149,14 +158,20 @@ def _draw(parts: Sequence[_Part], title: str, file: Path) -> None:
 
 
 def _draw_part(part: _Part, axis: Any) -> None:
-    axis.plot(*_xy(part.past), color="0.35", linewidth=1.2, label="history")
+    axis.plot(*_xy(part.past), color="0.35", linewidth=1.2, label="history", **_dots(part.past))
     if part.truth is not None:
-        axis.plot(*_xy(_joined(part.past, part.truth)), color="tab:blue", linewidth=1.5, label="truth")
+        truth = _joined(part.past, part.truth)
+        axis.plot(*_xy(truth), color="tab:blue", linewidth=1.5, label="truth", **_dots(truth))
     line = _joined(part.past, part.forecast)
     axis.plot(*_xy(line), color="tab:orange", linewidth=1.8, linestyle="--", label="forecast")
     axis.axvline(_xy(part.past)[0][-1], color="0.8", linewidth=0.8, zorder=0)
     axis.spines[["top", "right"]].set_visible(False)
     axis.grid(alpha=0.25)
+
+
+def _dots(line: _Line) -> dict[str, Any]:
+    """Small dots on a line with gaps, of which a value that stands alone would not be seen."""
+    return {"marker": ".", "markersize": 3} if np.isnan(line[1]).any() else {}
 
 
 def _fit_in(text: Any, words: str, width: float) -> None:

@@ -11,6 +11,7 @@ import pandas as pd
 from tsformer.data.frequency import check_steps
 from tsformer.data.panel import Schema
 from tsformer.errors import DataError
+from tsformer.findings import Finding
 from tsformer.plugin import DataPlugin
 from tsformer.testing.data_leakage import check_split, check_statistics, fault_of, recommended
 from tsformer.testing.data_read import check_missing_file, check_read, loaded
@@ -19,14 +20,17 @@ from tsformer.testing.generators import generators, seeded
 
 
 def check_panel(plugin: DataPlugin) -> None:
-    """load returns a Panel: finite values, times that ascend at the schema's frequency, a schema that is true."""
+    """load returns a Panel: finite values, or NaN where it is masked, times that ascend at the schema's frequency, a
+    schema that is true.
+    """
     panel = loaded(plugin)
     schema, times = panel.schema, panel.times
-    if not np.isfinite(panel.values).all():
-        row, column = np.argwhere(~np.isfinite(panel.values))[0]
+    bad = np.isinf(panel.values) if panel.masked else ~np.isfinite(panel.values)
+    if bad.any():
+        row, column = np.argwhere(bad)[0]
         raise CheckFailedError(
-            f"column {schema.columns[column]!r} is not finite in row {row}; raise DataError for missing values, or "
-            "fill them and say so in `notes`"
+            f"column {schema.columns[column]!r} is not finite in row {row}; raise DataError for missing values, fill "
+            "them and say so in `notes`, or let them be NaN in a Panel that is masked"
         )
     if len(panel.ids) > 1 and schema.id is None:
         raise CheckFailedError(
@@ -34,7 +38,7 @@ def check_panel(plugin: DataPlugin) -> None:
         )
     if not all(isinstance(name, str) for name in panel.ids):
         raise CheckFailedError("ids are not all text")
-    if not all(isinstance(note, str) and "\n" not in note for note in panel.notes):
+    if not all(isinstance(note, str | Finding) and "\n" not in str(note) for note in panel.notes):
         raise CheckFailedError("notes are not all lines of text")
     try:
         again = Schema.from_json(json.loads(json.dumps(schema.to_json(), allow_nan=False)))
@@ -58,10 +62,12 @@ def check_panel(plugin: DataPlugin) -> None:
         mine = times[panel.rows(series)]
         if len(mine) > 1 and not (mine.is_monotonic_increasing and mine.is_unique):
             raise CheckFailedError(f"the times of series {name!r} do not ascend; sort the rows of each series by time")
-        try:
-            check_steps(mine, schema.frequency)
-        except DataError as error:
-            raise CheckFailedError(f"series {name!r} is not at the schema's frequency: {error}") from error
+        breaks = panel.breaks[(panel.breaks > panel.offsets[series]) & (panel.breaks < panel.offsets[series + 1])]
+        for stretch in np.split(np.arange(len(mine)), breaks - panel.offsets[series]):
+            try:
+                check_steps(mine[stretch], schema.frequency)
+            except DataError as error:
+                raise CheckFailedError(f"series {name!r} is not at the schema's frequency: {error}") from error
 
 
 def check_same_again(plugin: DataPlugin) -> None:

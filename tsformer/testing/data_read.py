@@ -15,6 +15,7 @@ from tsformer.data.clock import write_times
 from tsformer.data.frames import read_panel
 from tsformer.data.panel import Panel, Schema
 from tsformer.data.sequences import Sequences
+from tsformer.data.table_options import TableOptions
 from tsformer.errors import TsformerError, in_words
 from tsformer.plugin import DataPlugin, option_type
 from tsformer.testing.failure import CheckFailedError
@@ -73,7 +74,10 @@ def check_read(plugin: DataPlugin) -> None:
         file = str(Path(folder) / "rows.csv")
         table_of(panel).to_csv(file, index=False)
         try:
-            rows = plugin.read(plugin.example, file, schema) if plugin.read else read_panel(file, schema)
+            if plugin.read is not None:
+                rows = plugin.read(plugin.example, file, schema)
+            else:
+                rows = read_panel(file, schema, TableOptions(missing="mask" if panel.masked else "error"))
         except TsformerError as error:
             if plugin.read is not None:
                 return  # it reads files of another kind
@@ -89,8 +93,12 @@ def _expect(rows: object, schema: Schema, wanted: np.ndarray, what: str) -> None
         raise CheckFailedError(f"{what} gives {type(rows).__name__}, not a Panel")
     if rows.schema.columns != schema.columns:
         raise CheckFailedError(f"{what} gives columns {rows.schema.columns}, the schema asked for {schema.columns}")
-    if rows.values.shape != wanted.shape or not np.allclose(rows.values, wanted, rtol=1e-12, atol=0):
+    if rows.values.shape != wanted.shape or not _same(rows.values, wanted):
         raise CheckFailedError(f"{what} gives other values than load; take columns by name, in the schema's order")
+
+
+def _same(values: np.ndarray, wanted: np.ndarray) -> bool:
+    return np.allclose(values, wanted, rtol=1e-12, atol=0, equal_nan=True)
 
 
 def table_of(panel: Panel) -> pd.DataFrame:
@@ -106,7 +114,10 @@ def table_of(panel: Panel) -> pd.DataFrame:
                 columns[schema.time] = write_times(panel.times, schema.time_format)
             elif panel.times.tz is not None:
                 columns[schema.time] = panel.times.tz_convert("UTC")
-    return pd.DataFrame({**columns, **dict(zip(schema.columns, panel.values.T, strict=True))})
+    columns |= dict(zip(schema.columns, panel.values.T, strict=True))
+    if panel.static is not None:
+        columns |= {name: np.repeat(panel.static[name].array, panel.lengths) for name in schema.static_covariates}
+    return pd.DataFrame(columns)
 
 
 def file_options(plugin: DataPlugin) -> list[str]:

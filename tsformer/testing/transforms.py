@@ -14,6 +14,7 @@ from tsformer.errors import InvalidValuesError, in_words
 from tsformer.plugin import Transform, TransformPlugin
 from tsformer.testing.failure import CheckFailedError
 from tsformer.testing.generators import generators, seeded
+from tsformer.testing.transforms_domain import check_domain, check_missing
 from tsformer.testing.trials import CHANNELS, anchor_of, built, seasonal, trials
 
 EXACT = 1e-9
@@ -228,44 +229,6 @@ def check_constant_channel(plugin: TransformPlugin) -> None:
                 )
 
 
-def check_domain(plugin: TransformPlugin) -> None:
-    """A value outside the domain raises `InvalidValuesError` with its place; no NaN, no infinity, no other error."""
-    transform = built(plugin)
-    some = next(trials(transform))
-    step, channel = len(some.rows) // 2, 1
-    place = np.zeros(some.rows.shape, dtype=bool)
-    place[step, channel] = True
-    for probe in (0.0, -1.0, -1e6, 2.0, 1e6):
-        rows = some.rows.copy()
-        rows[step, channel] = probe
-        calls: dict[str, Callable[[np.ndarray], Any]] = {
-            "fit": transform.fit,
-            "forward": lambda rows: transform.forward(rows, some.state),
-        }
-        for name, call in calls.items():
-            try:
-                with np.errstate(all="ignore"):
-                    result = call(rows.copy())
-            except InvalidValuesError as fault:
-                bad = np.asarray(fault.bad)
-                if bad.shape != place.shape or bad.dtype != bool or not np.array_equal(bad, place):
-                    raise CheckFailedError(
-                        f"{name} of a value {probe:g} raises InvalidValuesError, whose `bad` is not a boolean array "
-                        f"{place.shape}, True exactly at the bad value"
-                    ) from fault
-                continue
-            except Exception as error:
-                raise CheckFailedError(
-                    f"{name} of a value {probe:g} raises {type(error).__name__} ({error}); say what is outside the "
-                    "domain: raise InvalidValuesError(bad, 'are not ...', 'what to do')"
-                ) from error
-            if name == "forward" and not np.isfinite(result).all():
-                raise CheckFailedError(
-                    f"forward of a value {probe:g} gives NaN or infinity; raise "
-                    "InvalidValuesError(bad, 'are not ...', 'what to do') for what is outside the domain"
-                )
-
-
 def check_scaler(plugin: TransformPlugin) -> str | None:
     """`scaler = True` is kept: whatever the unit, training rows come out of the size of 1."""
     if not plugin.scaler:
@@ -309,6 +272,7 @@ TRANSFORM_CHECKS: tuple[Callable[[TransformPlugin], str | None], ...] = (
     check_pointwise,
     check_constant_channel,
     check_domain,
+    check_missing,
     check_scaler,
     check_leaves_rng_alone,
 )
