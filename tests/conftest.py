@@ -34,9 +34,9 @@ def own_registry(monkeypatch):
 
 @pytest.fixture
 def make_panel():
-    """`make_panel([array, ...])`: a panel of daily series `[time, targets]`, or `[time]`."""
+    """`make_panel([array, ...])`: a panel of daily series `[time, targets]`, or `[time]`, with further fields."""
 
-    def make(series, names=None, frequency="D"):
+    def make(series, names=None, frequency="D", **fields):
         arrays = [np.asarray(values, dtype=np.float64) for values in series]
         arrays = [values[:, None] if values.ndim == 1 else values for values in arrays]
         targets = tuple(names or (f"y{i}" for i in range(arrays[0].shape[1])))
@@ -51,6 +51,7 @@ def make_panel():
             times=joined,
             ids=tuple(f"s{i}" for i in range(len(arrays))) if many else ("",),
             schema=Schema(targets=targets, time="ds", id="id" if many else None, frequency=frequency),
+            **fields,
         )
 
     return make

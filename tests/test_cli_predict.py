@@ -1,5 +1,6 @@
 """`tsformer predict` as a user types it: from a run and new rows to a table."""
 
+import importlib.util
 import json
 import subprocess
 import sys
@@ -103,7 +104,9 @@ def test_beyond_the_horizon(tsformer):
 
 @pytest.mark.parametrize("name", ["ds", "t"])
 def test_a_time_column_of_whole_numbers_survives_the_run_folder(tsformer, name):
-    pd.DataFrame({name: np.arange(120), "[/]": np.sin(np.arange(120.0)), "b$": 1.0}).to_csv("d.csv", index=False)
+    pd.DataFrame({name: np.arange(120), "[/]": np.sin(np.arange(120.0)), "b$": np.arange(120) % 7}).to_csv(
+        "d.csv", index=False
+    )
     code, out, err = tsformer("fit", "--model", "transformer", "--data", "csv", "--path", "d.csv", *tsformer.fast)
     assert code == 0, err
     assert "[/]: transformer" in err
@@ -158,3 +161,68 @@ def test_the_data_of_a_run_are_found_from_any_folder_and_read_by_name(tsformer, 
     code, _, err = tsformer("predict", run)
     assert code == 3
     assert "--input" in tsformer.one_line(err)
+
+
+def hours(step="h", rows=200, start="2024-01-01"):
+    times = pd.date_range(start, periods=rows, freq=step)
+    return pd.DataFrame({"ds": times, "y": np.sin(np.arange(rows) / 4) + 3})
+
+
+@pytest.mark.parametrize(
+    ("fitted", "given"), [("h", "D"), ("h", "30min"), ("D", "MS"), ("D", "h"), ("MS", "D"), ("B", "D"), ("W", "D")]
+)
+def test_rows_at_another_frequency_are_refused_with_both(tsformer, fitted, given):
+    hours(fitted).to_csv("a.csv", index=False)
+    hours(given).to_csv("b.csv", index=False)
+    words = ("--horizon", "3", "--lookback", "6")
+    code, _, err = tsformer("fit", "--model", "last_value", "--data", "csv", "--path", "a.csv", *words)
+    assert code == 0, err
+    code, out, err = tsformer("predict", "--input", "b.csv")
+    assert (code, out) == (3, "")
+    line = tsformer.one_line(err)
+    assert f" {given}" in line
+    assert f"fitted on {fitted}" in line
+
+
+def test_history_and_forecast_in_a_parquet_file(tsformer):
+    table = hours()
+    table.to_parquet("a.parquet")
+    words = ("--missing", "mask", "--horizon", "5", "--lookback", "24", "--out", "run")
+    code, _, err = tsformer("fit", "--model", "last_value", "--data", "csv", "--path", "a.parquet", *words)
+    assert code == 0, err
+    table.loc[[3, 198], "y"] = np.nan
+    table.to_parquet("b.parquet")
+    code, out, err = tsformer("predict", "run", "--input", "b.parquet", "--append", "--output", "c.parquet")
+    assert (code, out) == (0, ""), err
+    made = pd.read_parquet("c.parquet")
+    assert list(made.columns) == ["ds", "y", "kind"]
+    assert made["ds"].tolist() == list(pd.date_range("2024-01-01", periods=205, freq="h"))
+    assert made["kind"].tolist() == ["history"] * 200 + ["forecast"] * 5
+    np.testing.assert_array_equal(made["y"][:200], table["y"])
+    np.testing.assert_allclose(made["y"][200:], table["y"].iloc[-1], rtol=1e-6)
+    document = json.loads(tsformer("predict", "run", "--input", "b.parquet", "--append", "--json")[1])
+    assert document["forecast"][3] == {"ds": "2024-01-01T03:00:00", "y": None, "kind": "history"}
+
+
+def test_parquet_without_pyarrow_is_refused_before_the_run_is_read(tsformer, monkeypatch):
+    tsformer("fit", "--model", "last_value", "--data", "csv", "--path", tsformer.air)
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "pyarrow" else find(name))
+    code, out, err = tsformer("predict", "--output", "f.parquet")
+    assert (code, out) == (2, "")
+    assert "pip install 'tsformer[parquet]'" in tsformer.one_line(err)
+
+
+def test_stdin_cannot_be_both(tsformer):
+    code, _, err = tsformer("predict", "--input", "-", "--future", "-")
+    assert code == 2
+    assert "stdin can be only one of them" in tsformer.one_line(err)
+
+
+def test_a_missing_column_and_what_it_may_be(tsformer):
+    tsformer("fit", "--model", "last_value", "--data", "csv", "--path", tsformer.air)
+    pd.read_csv(tsformer.air).rename(columns={"passengers": "passenger"}).to_csv("d.csv", index=False)
+    code, _, err = tsformer("predict", "--input", "d.csv")
+    assert code == 3
+    assert "'passengers'" in tsformer.one_line(err)
+    assert "did you mean 'passenger'" in err

@@ -70,6 +70,12 @@ def leaves_a_value_out(config):
     return panel_of(values)
 
 
+def hides_values(config):
+    values = walks(config.seed)
+    values[[7, 90], 1] = np.nan
+    return replace(panel_of(np.zeros_like(values)), values=values, masked=True)
+
+
 def newest_first(config):
     times = load(config).times
     return panel_of(walks(), times[:80][::-1].append(times[80:]))
@@ -341,6 +347,7 @@ def test_every_check_has_a_bad_plugin():
 GOOD = [
     plugin_of(),
     plugin_of(read=reads_by_name),
+    plugin_of(hides_values),
     plugin_of(through_summer_time),
     plugin_of(days_through_summer_time),
     *(from_file(load) for load in (reads_well, trusts_the_file, says_no_file)),

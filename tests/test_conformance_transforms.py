@@ -287,6 +287,56 @@ class SeedsTheWorld(Scale):
         return super().fit(rows)
 
 
+class SkipsMissing(Scale):
+    """Keeps what `takes_missing` promises."""
+
+    takes_missing = True
+
+    def fit(self, rows):
+        spread = np.nanstd(rows, axis=0)
+        scale = np.where(spread > 1e-12 * np.nanmax(np.abs(rows), axis=0), spread, 1.0)
+        return {"mean": np.nanmean(rows, axis=0).tolist(), "scale": scale.tolist()}
+
+
+class DifferenceOfWhatIsThere(Difference):
+    takes_missing = True
+
+
+class SaysMaybe(Scale):
+    takes_missing = "maybe"
+
+
+class CountsMissingAsZero(SkipsMissing):
+    def fit(self, rows):
+        return super().fit(np.nan_to_num(rows))
+
+
+class HasStatisticsOfNaN(SkipsMissing):
+    fit = Scale.fit
+
+
+class TakesMissingForNegative(Square):
+    takes_missing = True
+
+    def forward(self, values, state):
+        bad = ~(values >= 0)
+        if bad.any():
+            raise InvalidValuesError(bad, "are negative", "leave this transform out")
+        return values**2
+
+
+class MakesAValueOfNaN(SkipsMissing):
+    def forward(self, values, state):
+        return np.nan_to_num(super().forward(values, state))
+
+
+class LosesTheChannel(SkipsMissing):
+    pointwise = False
+
+    def forward(self, values, state):
+        return super().forward(values, state) + 0.0 * np.add.accumulate(values, axis=0)
+
+
 BAD = [
     ("check_shapes", plugin_of(LosesARowUnsaid)),
     ("check_shapes", plugin_of(DoesNotSayWhetherItIsPointwise)),
@@ -309,6 +359,12 @@ BAD = [
     ("check_domain", plugin_of(BlamesWholeRows)),
     ("check_domain", plugin_of(TakesMinusOneForMissing)),
     ("check_domain", plugin_of(RefusesInOtherWords)),
+    ("check_missing", plugin_of(SaysMaybe)),
+    ("check_missing", plugin_of(CountsMissingAsZero)),
+    ("check_missing", plugin_of(HasStatisticsOfNaN)),
+    ("check_missing", plugin_of(TakesMissingForNegative)),
+    ("check_missing", plugin_of(MakesAValueOfNaN)),
+    ("check_missing", plugin_of(LosesTheChannel)),
     ("check_scaler", plugin_of(Difference, scaler=True)),
     ("check_leaves_rng_alone", plugin_of(SeedsTheWorld)),
 ]
@@ -329,6 +385,8 @@ def test_every_check_has_a_bad_plugin():
         plugin_of(Difference),
         plugin_of(Square),
         plugin_of(Logit),
+        plugin_of(SkipsMissing, scaler=True),
+        plugin_of(DifferenceOfWhatIsThere),
         seasonal(Seasonal, fills_what_is_open),
     ],
     ids=name_of,

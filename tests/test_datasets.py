@@ -4,6 +4,7 @@ import importlib.resources
 from collections import Counter
 
 import numpy as np
+import pandas as pd
 import pytest
 from tsformer_plugins.data import series
 from tsformer_plugins.data.csv import CsvConfig, plugin
@@ -38,7 +39,7 @@ def test_a_data_set_is_what_it_is_said_to_be(name, tmp_path, monkeypatch):
     assert (str(panel.times[0].date()), str(panel.times[-1].date())) == (first, last)
     assert panel.schema.targets == tuple(sums)
     assert np.allclose(panel.values.sum(axis=0), list(sums.values()), rtol=1e-12)
-    assert panel.notes == notes
+    assert tuple(map(str, panel.notes)) == notes
 
 
 def test_labelled_series_are_what_they_are_said_to_be(tmp_path, monkeypatch):
@@ -54,12 +55,31 @@ def test_labelled_series_are_what_they_are_said_to_be(tmp_path, monkeypatch):
     assert np.mean(highest["bell"]) > np.mean(highest["funnel"]) + 15
 
 
+def test_the_messy_table_is_what_it_is_said_to_be(tmp_path, monkeypatch):
+    """Against pandas, which is told everything."""
+    monkeypatch.chdir(tmp_path)
+    panel = plugin.load(CsvConfig(path="kiosks", missing="mask"))
+    with (FOLDER / "kiosks.csv").open() as file:
+        table = pd.read_csv(file, sep=";", decimal=",", thousands=".", skiprows=2, na_values="-")
+    table["day"] = pd.to_datetime(table["day"], format="%d/%m/%Y")
+    assert panel.schema.frequency == "C-MON-TUE-WED-THU-FRI-SAT"
+    assert panel.schema.targets == ("takings", "promotion", "temperature")
+    assert sorted(panel.ids) == ["Harbour", "Museum", "Station"]
+    for number, kiosk in enumerate(panel.ids):
+        mine = table[table["kiosk"] == kiosk].sort_values("day")
+        assert list(panel.times[panel.rows(number)]) == list(mine["day"])
+        np.testing.assert_array_equal(panel.values[panel.rows(number)], mine[list(panel.schema.targets)])
+    assert np.isnan(panel.values).sum() == 9
+
+
 def test_all_files_are_described_and_tested():
     readme = (FOLDER / "README.md").read_text(encoding="utf-8")
     files = [file.name for file in FOLDER.iterdir() if file.name.endswith((".csv", ".tsv"))]
-    assert sorted(files) == sorted([*(f"{name}.csv" for name in EXPECTED), "cylinder_bell_funnel.csv", "reviews.tsv"])
+    others = ["cylinder_bell_funnel.csv", "kiosks.csv", "kiosks_ahead.csv", "reviews.tsv"]
+    assert sorted(files) == sorted([*(f"{name}.csv" for name in EXPECTED), *others])
     assert "| `cylinder_bell_funnel.csv` | 5,808 |" in readme
     assert "| `reviews.tsv` | 240 |" in readme
+    assert "| `kiosks.csv` | 897 |" in readme
     for name, (frequency, rows, *_) in EXPECTED.items():
         line = next(line for line in readme.splitlines() if line.startswith(f"| `{name}.csv` |"))
         assert f"| {rows:,} |" in line

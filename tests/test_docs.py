@@ -153,7 +153,7 @@ def test_the_table_of_tasks_names_every_plugin_of_a_task():
 
 
 def test_links_between_the_documents_lead_somewhere():
-    for file in ("README.md", "CONTRIBUTING.md", "docs/reference.md", "docs/texts_and_classes.md"):
+    for file in ("README.md", "CONTRIBUTING.md", "docs/reference.md", "docs/tables.md", "docs/texts_and_classes.md"):
         folder = (ROOT / file).parent
         for target, anchor in re.findall(r"\]\(([\w./]*)(?:#([\w-]+))?\)", (ROOT / file).read_text()):
             assert (folder / target).exists(), f"{file}: {target}"

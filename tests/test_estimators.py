@@ -102,7 +102,7 @@ def test_scikit_learns_manners():
 def test_what_predict_does_not_take(air):
     forecaster = Forecaster(horizon=12, transforms="log", targets="y", **FAST).fit(air)
     for data in ("x.csv", [1, 2], air["y"]):
-        with pytest.raises(UsageError, match="predict takes a DataFrame"):
+        with pytest.raises(UsageError, match="predict takes a table of pandas, polars or pyarrow"):
             forecaster.predict(data)
     for horizon in ("3", 2.5, True, 0, 10**30):
         with pytest.raises(UsageError, match="whole number"):
@@ -248,7 +248,9 @@ def test_ids_that_are_no_plain_text(tmp_path):
     with pytest.raises(DataError, match=r"table has the series '\\ud800', which is no text that a file can hold"):
         Forecaster("last_value").fit(long(["a", "\ud800"]))
     with pytest.raises(DataError, match=r"table has the column 'y\\udfff', which is no text"):
-        Forecaster("last_value").fit(long(["a"]).rename(columns={"y": "y\udfff"}))
+        Forecaster("last_value").fit(
+            long(["a"]).set_axis(pd.Index(["unique_id", "ds", "y\udfff"], dtype=object), axis=1)
+        )
 
 
 @pytest.mark.parametrize("name", [("load", 1), 7], ids=str)
@@ -287,3 +289,80 @@ def test_the_encoder_of_an_earlier_run(air, tmp_path):
     kept = tsformer.load(run).fitted_.module.encoder.state_dict()
     assert all(torch.equal(kept[name], value) for name, value in frozen.fitted_.module.encoder.state_dict().items())
     assert tsformer.load(frozen.save(tmp_path / "again")).freeze
+
+
+# Tables of other libraries, covariates, policies
+
+
+def shops():
+    rows = 60
+    frame = pd.DataFrame({"shop": np.repeat(["a", "b"], rows), "day": [*pd.date_range("2024-01-01", periods=rows)] * 2})
+    promo = np.random.default_rng(0).integers(0, 2, 2 * rows)
+    return frame.assign(promo=promo, sold=promo * 5.0 + np.arange(2 * rows) % 7)
+
+
+KNOWN = {"id_column": "shop", "time_column": "day", "targets": "sold", "horizon": 3, "lookback": 7}
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_tables_of_other_libraries_give_the_same_forecast(library):
+    module = pytest.importorskip(library)
+    table = shops()
+    given = module.from_pandas(table) if library == "polars" else module.Table.from_pandas(table)
+    expected = Forecaster("last_value", **KNOWN).fit(table).predict()
+    forecaster = Forecaster("last_value", **KNOWN).fit(given)
+    for made in (forecaster.predict(), forecaster.predict(given)):
+        assert type(made) is type(given)
+        pd.testing.assert_frame_equal(made.to_pandas(), expected, check_dtype=False)
+    assert isinstance(forecaster.predict(table), pd.DataFrame)
+    with pytest.raises(UsageError, match="fit takes a table of pandas, polars or pyarrow"):
+        Forecaster("last_value").fit({"y": [1, 2]})
+
+
+def test_a_lazy_table_is_refused():
+    polars = pytest.importorskip("polars")
+    with pytest.raises(UsageError, match=r"call \.collect\(\)"):
+        Forecaster("last_value", **KNOWN).fit(polars.from_pandas(shops()).lazy())
+
+
+def test_what_is_known_ahead(tmp_path):
+    table = shops()
+    forecaster = Forecaster("ridge", future_covariates="promo", **KNOWN).fit(table)
+    assert forecaster.fitted_.schema.future_covariates == ("promo",)
+    days = pd.date_range("2024-03-01", periods=3)
+    ahead = pd.DataFrame({"shop": np.repeat(["a", "b"], 3), "day": [*days] * 2, "promo": [0, 1, 0, 1, 1, 0]})
+    made = forecaster.predict(future=ahead)
+    assert made["day"].tolist() == [*days] * 2
+    pd.testing.assert_frame_equal(forecaster.predict(future=ahead.assign(sold="x")), made)
+    pd.testing.assert_frame_equal(forecaster.predict(table, future=ahead), made)
+    other = forecaster.predict(future=ahead.assign(promo=1 - ahead["promo"]))
+    assert not np.allclose(other["sold"], made["sold"])
+    with pytest.raises(DataError, match="2024-03-02"):
+        forecaster.predict(future=ahead.drop(index=1))
+    loaded = tsformer.load(forecaster.save(tmp_path / "run"))
+    assert loaded.future_covariates == ("promo",)
+    np.testing.assert_allclose(loaded.predict(table, future=ahead)["sold"], made["sold"], rtol=1e-5)
+
+
+def test_table_options():
+    table = shops().drop(index=[5, 70])
+    with pytest.raises(DataError, match="missing"):
+        Forecaster("last_value", **KNOWN).fit(table)
+    options = {"gaps": "fill", "missing": "ffill"}
+    forecaster = Forecaster("last_value", table_options=options, **KNOWN).fit(table)
+    assert forecaster.predict()["day"].tolist() == [*pd.date_range("2024-03-01", periods=3)] * 2
+    assert len(forecaster.predict(table)) == 6
+    with pytest.raises(UsageError, match="gap"):
+        Forecaster("last_value", table_options={"gap": "fill"}, **KNOWN).fit(table)
+    with pytest.raises(UsageError, match="'id' is none of table_options"):
+        Forecaster("last_value", table_options={"id": "shop"}, **KNOWN).fit(table)
+
+
+def test_several_columns_of_ids_keep_their_types():
+    table = shops().assign(shop=np.repeat([7, 8], 60), town="x")
+    table = pd.concat([table, table.assign(town="y")], ignore_index=True)
+    forecaster = Forecaster("last_value", **{**KNOWN, "id_column": ["town", "shop"]}).fit(table)
+    made = forecaster.predict()
+    assert list(made.columns) == ["town", "shop", "day", "sold"]
+    assert made["shop"].tolist() == [7] * 3 + [8] * 3 + [7] * 3 + [8] * 3
+    assert made["town"].tolist() == ["x"] * 6 + ["y"] * 6

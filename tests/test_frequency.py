@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tsformer.data.frequency import check_steps, holidays, infer_frequency, next_times
+from tsformer.data.frequency import check_steps, infer_frequency, next_times
 from tsformer.errors import DataError
 
 WEEKDAYS = ["MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN"]
@@ -118,7 +118,6 @@ def test_absent_weekdays_are_holidays():
     days = pd.bdate_range("2023-01-02", "2023-12-29")
     open_days = days.drop(pd.to_datetime(["2023-05-01", "2023-12-25", "2023-12-26"]))
     assert infer_frequency(open_days) == "B"
-    assert holidays(open_days) == 3
     assert infer_frequency(open_days + pd.Timedelta(hours=16)) == "B"
     assert infer_frequency(days[:5]) == "D", "a week from Monday to Friday does not show what weekends are"
     check_steps(days[:3], "B")

@@ -1,11 +1,21 @@
 """What is said of times that take no regular step: what, where, and what to do, in one line."""
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from tsformer.data.clock import show
-from tsformer.data.frequency import check_steps, infer_frequency
+from tsformer.data.frequency import check_steps, infer_frequency, next_times
+from tsformer.data.irregular import step_histogram
 from tsformer.errors import DataError
+
+
+def fault(times):
+    """What is said of times to programs."""
+    with pytest.raises(DataError) as error:
+        infer_frequency(pd.DatetimeIndex(times))
+    assert error.value.finding.text == str(error.value)
+    return error.value.finding
 
 
 @pytest.mark.parametrize(
@@ -39,28 +49,38 @@ def test_gaps_say_where_and_how_much(frequency, zone):
 def test_local_hours_that_lack_one_each_spring_are_explained():
     local = pd.date_range("2022-01-01", "2023-12-31", freq="15min", tz="America/New_York").tz_localize(None)
     local = local[~local.duplicated(keep=False)]
-    spring = local[(local > "2022-01-05") & (local < "2022-10-01")]
+    local = local[local < "2023-10-01"]
     with pytest.raises(
-        DataError, match=r"4 step\(s\) of 15min missing in 1 gap.*02.*summer time.*write the times in UTC"
+        DataError, match=r"12 step\(s\) of 15min missing in 3 gap.*: the clock changes of America/New_York"
     ):
-        infer_frequency(spring)
-    with pytest.raises(DataError, match="add the missing rows"):
-        infer_frequency(spring.delete(50))
+        infer_frequency(local)
+    assert fault(local).options == {"data.tz": "America/New_York"}
+    hours = pd.date_range("2022-01-01", periods=2000, freq="h").delete([50, 900, 1500])
+    with pytest.raises(DataError, match="add the missing rows, or --gaps fill"):
+        infer_frequency(hours)
+    assert fault(hours).options == {"data.gaps": "fill", "data.missing": "mask"}
 
 
 @pytest.mark.parametrize(
-    ("closed", "named"), [([6], "no row is a Sunday"), ([4, 5], "no row is a Friday or a Saturday")]
+    ("closed", "frequency"), [([6], "C-MON-TUE-WED-THU-FRI-SAT"), ([4, 5], "C-MON-TUE-WED-THU-SUN"), ([0], None)]
 )
-def test_weeks_of_other_days_are_refused_by_name(closed, named):
+def test_weekdays_on_which_a_shop_is_closed(closed, frequency):
     days = pd.date_range("2023-01-01", "2023-06-30")
-    with pytest.raises(DataError, match=rf"step\(s\) of D missing in 2\d gap.*; {named}: add"):
-        infer_frequency(days[~days.day_of_week.isin(closed)])
+    opened = days[~days.day_of_week.isin(closed)]
+    assert infer_frequency(opened) == (frequency or "C-TUE-WED-THU-FRI-SAT-SUN")
+    assert infer_frequency(opened.delete(range(50, 58))) == infer_frequency(opened), "a holiday is no gap"
+    later = pd.date_range("2023-07-01", periods=30)
+    later = later[~later.day_of_week.isin(closed)][:12]
+    assert next_times(opened[-1], infer_frequency(opened), 12).equals(later)
+    with pytest.raises(DataError, match=r"step\(s\) of D missing in \d+ gap.*; no row is a "):
+        infer_frequency(opened.delete(range(0, len(opened), 8)))
 
 
 def test_a_trading_day_on_a_weekend_is_named():
     days = pd.bdate_range("2023-01-02", "2023-12-29").union(pd.DatetimeIndex(["2023-11-12"]))
-    with pytest.raises(DataError, match="1 fall on a weekend, the first 2023-11-12"):
-        infer_frequency(days)
+    found = fault(days)
+    assert "1 fall on a weekend, the first 2023-11-12: --freq B --duplicates last" in found.text
+    assert found.options == {"data.freq": "B", "data.duplicates": "last"}
 
 
 def test_irregular_steps_are_counted():
@@ -116,3 +136,38 @@ def test_few_rows_that_are_not_where_the_frequency_has_them(rows, frequency, dat
     times = pd.DatetimeIndex([pd.Timestamp(date) + pd.DateOffset(months=3 * row) for row in range(rows)])
     with pytest.raises(DataError, match=f"{date} does not lie on {frequency}: data by the month.* need the same day"):
         check_steps(times, frequency)
+
+
+def test_a_step_that_most_rows_nearly_take_is_proposed():
+    rng = np.random.default_rng(0)
+    full = pd.date_range("2024-01-01", periods=500, freq="5min")
+    late = full + pd.to_timedelta(rng.integers(0, 40, 500) * (rng.random(500) < 0.3), unit="s")
+    proposed = {"data.freq": "5min", "data.duplicates": "mean", "data.gaps": "fill", "data.missing": "mask"}
+    assert fault(late.delete([7, 8, 200])).options == proposed
+    every = full + pd.to_timedelta(rng.integers(0, 100, 500), unit="s")
+    assert fault(every).options == proposed, "no two steps are the same, but all are near five minutes"
+    anywhere = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.sort(rng.choice(10**7, 500, replace=False)), unit="s")
+    assert fault(anywhere).options == {}
+    months = pd.date_range("2019-01-01", periods=24, freq="MS").to_series()
+    months.iloc[7] += pd.Timedelta(days=3)
+    assert fault(months).options["data.freq"] == "MS"
+
+
+@pytest.mark.parametrize(
+    ("stretches", "options"),
+    [
+        ([(0, 300), (310, 700)], {"data.gaps": "fill", "data.missing": "mask"}),
+        ([(0, 300), (2000, 2500)], {"data.gaps": "split"}),
+        ([(k * 10, k * 10 + 3) for k in range(100)], {"data.gaps": "fill", "data.missing": "mask"}),
+        ([(k * 1000, k * 1000 + 3) for k in range(100)], {"data.gaps": "split"}),
+    ],
+)
+def test_gaps_are_filled_where_that_is_sensible(stretches, options):
+    minutes = np.concatenate([np.arange(*stretch) for stretch in stretches])
+    assert fault(pd.Timestamp("2024-01-01") + pd.to_timedelta(minutes, unit="min")).options == options
+
+
+def test_steps_are_counted_in_words():
+    times = pd.to_datetime(["2024-01-01 00:00", "2024-01-01 01:00", "2024-01-01 02:00", "2024-01-02 03:30"])
+    assert step_histogram(times) == [("1 h", 2), ("1 d 1 h 30 min", 1)]
+    assert step_histogram(pd.Index([0.0, 0.5, 1.5, 2.0])) == [("0.5", 2), ("1", 1)]

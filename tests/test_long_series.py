@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tables import message
 
-from tsformer.data.files import read_table
 from tsformer.data.long_series import series_from_frame, series_with_schema
 from tsformer.data.sequences import SequenceSchema
 from tsformer.errors import DataError, UsageError
+from tsformer.tables.files import read_table
 
 TABLE = """who,when,x,kind,y,said
 b,2,4,up,,

@@ -69,6 +69,15 @@ def test_by_hand(chosen):
     assert made.parameters == parameters
 
 
+def test_a_mask_takes_a_byte_for_each_value(chosen):
+    settings, panel = chosen()
+    plain = memory.held_by(preparation.prepare(settings, panel))
+    values = panel.values.copy()
+    values[5] = np.nan
+    masked = memory.held_by(preparation.prepare(settings, replace(panel, values=values, masked=True)))
+    assert masked - plain == values.size
+
+
 def test_what_autograd_keeps_by_hand(chosen):
     settings, panel = chosen(train={"batch_size": 32})
     prepared = preparation.prepare(settings, panel)

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from tsformer_plugins.models.linear import Linear, LinearConfig, moving_average
 
 from tsformer.data.windows import Batch
-from tsformer.errors import PluginError
+from tsformer.errors import UsageError
 from tsformer.plugin import Problem
 
 PROBLEM = Problem(lookback=30, horizon=4, targets=2)
@@ -122,5 +122,44 @@ def test_what_it_refuses():
     with pytest.raises(ValidationError, match="kernel 7 needs variant dlinear: rlinear has no moving average"):
         LinearConfig(kernel=7)
     assert LinearConfig(variant="nlinear", kernel=25).kernel == 25  # what a saved configuration holds
-    with pytest.raises(PluginError, match="'linear' takes neither future nor static covariates"):
-        linear(replace(PROBLEM, static_covariates=1))
+    with pytest.raises(UsageError, match="'linear' reads no texts"):
+        linear(replace(PROBLEM, vocabulary=9, text_length=2))
+
+
+@pytest.mark.parametrize("individual", [False, True])
+def test_what_is_known_is_added_in_the_units_of_the_data(individual):
+    """However far a window is spread, a covariate moves the forecast by its weight."""
+    problem = replace(PROBLEM, past_covariates=1, future_covariates=2, static_covariates=1, static_cardinalities=(3,))
+    module, batch = linear(problem, individual=individual), batch_of(problem)
+    known = {
+        "past_known": torch.randn(3, 30, 2),
+        "future_known": torch.randn(3, 4, 2),
+        "static": torch.randn(3, 1),
+        "static_codes": torch.tensor([[1], [2], [0]]),
+    }
+    nothing = {name: torch.zeros_like(some) for name, some in known.items()}
+    one_hot = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])  # the last is unknown: the mean of the words
+    row = torch.cat([known["past_known"].flatten(1), known["future_known"].flatten(1), known["static"], one_hot], 1)
+    base = torch.cat([torch.zeros(3, 69), torch.full((3, 2), 0.5)], 1)
+    weight = module.known_weight.expand(2, -1, -1)
+    expected = torch.einsum("bk,tkh->bht", row - base, weight)
+    with torch.no_grad():
+        moved = module(replace(batch, **known)) - module(replace(batch, **nothing))
+    torch.testing.assert_close(moved[..., 0], expected.detach(), atol=1e-4, rtol=1e-4)
+
+
+def test_a_batch_without_what_the_problem_has_is_named():
+    problem = replace(PROBLEM, future_covariates=1)
+    with pytest.raises(ValueError, match="needs past_known"):
+        linear(problem)(batch_of(problem))
+
+
+@pytest.mark.parametrize("variant", ["dlinear", "nlinear"])
+def test_a_missing_value_counts_as_the_last_one_before_it(variant):
+    module, batch = linear(variant=variant), batch_of()
+    mask = batch.past_mask.clone()
+    mask[:, 20:22, 0] = mask[:, -1, 1] = False
+    whole = pd.concat([pd.DataFrame(row) for row in torch.where(mask, batch.past, torch.nan).numpy()], keys=range(3))
+    whole = torch.tensor(whole.groupby(level=0).ffill().to_numpy()).reshape(batch.past.shape)
+    found = module(replace(batch, past_mask=mask))
+    torch.testing.assert_close(found, module(replace(batch, past=whole)), atol=1e-5, rtol=1e-5)

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from sklearn.linear_model import LinearRegression, Ridge
@@ -10,7 +11,7 @@ from tsformer_plugins.models import ridge
 
 import tsformer
 from tsformer.data.windows import cut_windows
-from tsformer.errors import PluginError, UsageError
+from tsformer.errors import UsageError
 from tsformer.plugin import Problem
 
 PROBLEM = Problem(lookback=8, horizon=3, targets=2, past_covariates=1)
@@ -111,29 +112,84 @@ def test_constant_series_are_forecast_as_they_are():
     assert torch.equal(module(train.batch()), torch.full((60, 3, 1, 1), 3.5))
 
 
-def test_a_window_without_its_whole_future_is_left_out():
+def test_missing_outputs_leave_the_other_steps_as_they_are():
+    """Moments of a step are those of the windows in which it is real, by pandas' pairwise covariances."""
+    problem = replace(PROBLEM, targets=1)
+    generator = np.random.default_rng(2)
+    train = windows(problem=problem)
+    mask = torch.from_numpy(generator.uniform(size=train.values.shape) > 0.3)
+    mask[:, 1:] = True
+    holes = replace(train, mask=mask)
+    module = fitted(holes, holes, problem, penalty=0.01, normalise="none")
+    batch = holes.batch()
+    assert 0.2 < float((~batch.future_mask).float().mean()) < 0.4
+    some = batch.future_mask.any(1)[:, 0]
+    past = torch.where(batch.past_mask, batch.past, torch.nan)[some].numpy()
+    x = pd.concat([pd.DataFrame(row).ffill().fillna(0.0).T.stack() for row in past], axis=1).T.to_numpy()
+    y = torch.where(batch.future_mask, batch.future, torch.nan)[some, :, 0].numpy()
+    centred = x - x.mean(0)
+    gram = centred.T @ centred / len(x)
+    gram += 0.01 * np.trace(gram) / len(gram) * np.eye(len(gram))
+    for step in range(problem.horizon):
+        real = ~np.isnan(y[:, step])
+        covariance = np.cov(x[real], y[real, step], rowvar=False, ddof=0)[-1, :-1]
+        weight = np.linalg.solve(gram, covariance)
+        np.testing.assert_allclose(module.weight[step].numpy(), weight, atol=1e-5)
+        assert float(module.bias[step]) == pytest.approx(y[real, step].mean() - weight @ x[real].mean(0), abs=1e-5)
+
+
+def test_a_window_of_whose_future_nothing_is_there_is_left_out():
     train = windows()
     whole = fitted(train, train, penalty=0.1)
 
     class Holes:
-        """The same windows, and before them some with a hole in the future of every target."""
+        """The same windows, and before them some without a future."""
 
         def batches(self, size):
             spoilt = train.batch(torch.arange(5))
-            mask = spoilt.future_mask.clone()
-            mask[:, 1] = False
-            yield replace(spoilt, future=torch.where(mask, spoilt.future, torch.nan), future_mask=mask)
+            mask = torch.zeros_like(spoilt.future_mask)
+            yield replace(spoilt, future=torch.full_like(spoilt.future, torch.nan), future_mask=mask)
             yield from train.batches(size)
 
     again = fitted(Holes(), train, penalty=0.1)
     assert torch.allclose(again.weight, whole.weight, atol=1e-7)
 
 
+def test_covariates_are_inputs_of_scikit_learns_regression():
+    """A step depends on what is known of it: y_t = 2 k_t + noise, and the series' own sign."""
+    problem = Problem(lookback=6, horizon=3, targets=1, future_covariates=1, static_cardinalities=(3,))
+    generator = np.random.default_rng(4)
+    rows = 150
+    known = generator.normal(size=(2 * rows, 1))
+    sign = np.repeat([1.0, -1.0], rows)[:, None]
+    values = np.concatenate([2 * known + sign + generator.normal(0, 0.1, (2 * rows, 1)), known], axis=1)
+    train = cut_windows(
+        torch.from_numpy(values).float(),
+        np.array([0, rows, 2 * rows]),
+        np.full(2, 6),
+        np.full(2, rows),
+        lookback=6,
+        horizon=3,
+        targets=1,
+        known=1,
+        static_codes=torch.tensor([[1], [2]]),
+    )
+    module = fitted(train, train, problem, penalty=1e-3, normalise="none")
+    batch = train.batch()
+    codes = np.eye(2)[batch.static_codes[:, 0].numpy() - 1]
+    x = np.concatenate([batch.past[..., 0], batch.past_known[..., 0], batch.future_known[..., 0], codes], axis=1)
+    variance = x.var(0).mean()
+    theirs = Ridge(alpha=1e-3 * variance * len(x)).fit(x, batch.future[..., 0].numpy())
+    np.testing.assert_allclose(module.weight.numpy(), theirs.coef_, atol=2e-5)
+    np.testing.assert_allclose(module.weight[:, 12:15].numpy(), 2 * np.eye(3), atol=0.05)
+    assert squared_error(module, train) < 0.02
+
+
 def test_what_it_refuses():
     with pytest.raises(UsageError, match="points only"):
         ridge.Ridge(ridge.RidgeConfig(), replace(PROBLEM, output="normal", outputs=2))
-    with pytest.raises(PluginError, match="'ridge' takes neither future nor static covariates"):
-        ridge.Ridge(ridge.RidgeConfig(), replace(PROBLEM, future_covariates=1))
+    with pytest.raises(UsageError, match="'ridge' reads no texts"):
+        ridge.Ridge(ridge.RidgeConfig(), replace(PROBLEM, vocabulary=9, text_length=2))
 
 
 def test_a_run_knows_its_steps_and_parameters_and_the_horizon_is_fixed(make_panel, in_tmp):

@@ -260,7 +260,8 @@ def test_a_plugin_of_somebody_else_builds_on_them() -> None:
     assert isinstance(network.decoder, AutoregressiveDecoder)
     past = torch.randn(2, 20, 2)
     assert network(Batch(past, torch.ones_like(past, dtype=torch.bool))).shape == (2, 5, 2, 1)
-    assert check(ModelPlugin(config=Options, build=theirs, example=example)) == {}
+    plugin = ModelPlugin(config=Options, build=theirs, example=example, covariates={"future", "static"})
+    assert check(plugin) == {}
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,10 @@ import json
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 import safetensors.torch
 import torch
@@ -156,6 +158,75 @@ def test_the_format_before_this_one_is_read(made, folder):
     fitted, _ = runs.load(folder)
     assert np.array_equal(forecast(fitted, made[2]).values, forecast(made[1].fitted, made[2]).values)
     assert fitted.problem == made[1].fitted.problem
+
+
+NEW_IN_4 = ("id_columns", "static_covariates", "calendar", "holidays", "time_columns", "decimal")
+
+
+def test_a_run_on_a_file_of_the_format_before_this_one_is_read(tsformer, in_tmp):
+    tsformer.fit_air("--out", "run")
+    before = tsformer("predict", "run")[1]
+
+    def written_then(config, manifest):
+        data = {"name": "csv", "path": config["settings"]["data"]["path"], "target": [], "time": None, "id": None}
+        config["settings"]["data"] = {**data, "text": None, "sep": ",", "decimal": ".", "encoding": "utf-8-sig"}
+        config["settings"]["data"]["time_format"] = None
+        del config["settings"]["window"]["short"]
+        for new in NEW_IN_4:
+            config["schema"].pop(new, None)
+        manifest.update(format=3, min_reader=3)
+
+    rewrite(in_tmp / "run", written_then)
+    code, out, err = tsformer("predict", "run")
+    assert (code, out) == (0, before), err
+
+
+def static(values):
+    """The sine as two series, each with a region of its own."""
+    panel = sources.read("sine", points=400)
+    schema = replace(panel.schema, id="id", static_covariates=("region", "size"))
+    table = pd.DataFrame({"region": values, "size": [1.0, 2.0]})
+    return replace(panel, offsets=np.array([0, 200, 400]), ids=("a", "b"), schema=schema, static=table)
+
+
+@pytest.fixture
+def with_statics(tmp_path):
+    settings = resolve([Layer({**SMALL, "window": {"lookback": 24, "horizon": 4}})], needs_data=False)
+    writer = runs.Writer(tmp_path / "statics")
+    result = fitting.fit(settings, static(["south", "north"]), on_start=writer.start)
+    writer.finish(result.fitted, result.summary())
+    return tmp_path / "statics", result.fitted
+
+
+def test_static_covariates_are_kept(with_statics):
+    folder, fitted = with_statics
+    assert "statics.json" in json.loads((folder / "manifest.json").read_text())["files"]
+    again, _ = runs.load(folder)
+    assert again.statics == fitted.statics
+    assert again.problem.static_cardinalities == (3,)
+    for values in (["south", "north"], ["north", "elsewhere"]):
+        panel = static(values)
+        assert np.array_equal(forecast(again, panel).values, forecast(fitted, panel).values)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda statics: statics["words"].clear(), "are not those that were learned from"),
+        (lambda statics: statics["words"]["region"].append("west"), "another number of static covariates"),
+        (lambda statics: statics["scales"]["size"].clear(), "is not the static covariates of a run"),
+    ],
+)
+def test_static_covariates_that_do_not_fit_are_refused(with_statics, change, said):
+    folder, _ = with_statics
+    statics, manifest = (json.loads((folder / name).read_text()) for name in ("statics.json", "manifest.json"))
+    change(statics)
+    content = json.dumps(statics).encode()
+    (folder / "statics.json").write_bytes(content)
+    manifest["files"]["statics.json"] = fingerprint(content)
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(RunError, match=said):
+        runs.load(folder)
 
 
 def test_an_older_format_is_refused_and_its_options_go_on(tsformer, in_tmp):

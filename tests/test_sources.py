@@ -11,8 +11,9 @@ import pytest
 from tsformer import Config, DataPlugin, Panel, register, sources
 from tsformer.config import resolve
 from tsformer.config_layer import Layer
+from tsformer.data.panel import Schema
 from tsformer.data.sequences import Sequences, SequenceSchema
-from tsformer.errors import DataError, PluginError, UsageError
+from tsformer.errors import DataError, PluginError, TsformerError, UsageError
 
 TEXTS = Sequences(SequenceSchema(text="text"), ("1", "2"), texts=("one", "two"))
 
@@ -48,6 +49,25 @@ def test_read_by_name(in_tmp):
 def test_what_is_neither_a_panel_nor_sequences(own_registry, given):
     with pytest.raises(PluginError, match=r"data 'mine'.*not a Panel or Sequences"):
         sources.load_data(mine(own_registry, lambda config: given).data)
+
+
+def panel_with(value, **more):
+    values = np.arange(20.0)[:, None]
+    values[5] = value
+    times = pd.date_range("2024-01-01", periods=20)
+    return Panel(values, np.array([0, 20]), times, ("",), Schema(("y",), "ds", frequency="D"), **more)
+
+
+def test_what_is_missing_is_behind_a_mask_or_refused(own_registry):
+    chosen = mine(own_registry, lambda config: panel_with(np.nan, masked=True))
+    assert np.isnan(sources.load_data(chosen.data).values[5, 0])
+
+
+@pytest.mark.parametrize(("value", "masked"), [(np.nan, False), (np.inf, False), (-np.inf, True)])
+def test_what_is_not_finite_is_refused(own_registry, value, masked):
+    chosen = mine(own_registry, lambda config: panel_with(value, masked=masked))
+    with pytest.raises(TsformerError, match=r"data 'mine' .*(not finite|NaN)"):
+        sources.load_data(chosen.data)
 
 
 def test_what_a_plugin_reads_again_is_checked_too(own_registry):

@@ -2,6 +2,7 @@
 
 import warnings
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -16,11 +17,13 @@ from tsformer.errors import UsageError
 def steps(draw):
     """Any step, as `Step` would hold it."""
     count = draw(st.integers(1, 30))
-    kind = draw(st.sampled_from(["length", "D", "W", "months", "day", "halves", "WOM", "LWOM"]))
+    kind = draw(st.sampled_from(["length", "D", "C", "W", "months", "day", "halves", "WOM", "LWOM"]))
     if kind == "length":
         return Step.lasting(count * draw(st.sampled_from([1, 10**3, 10**6, 60 * 10**6, 3600 * 10**6])))
     if kind == "D":
         return Step(count, draw(st.sampled_from(["D", "B"])))
+    if kind == "C":
+        return Step.on(draw(st.sets(st.integers(0, 6), min_size=1)), count)
     if kind == "W":
         return Step(count, "W", draw(st.integers(0, 6)))
     if kind == "halves":
@@ -42,11 +45,22 @@ def test_every_step_is_written_and_read_again(step):
     text = str(step)
     assert Step.parse(text) == step
     assert normalise(text) == text
-    if step.unit != "LWOM" and not (step.unit == "MS" and step.day):
+    if step.unit not in ("LWOM", "C") and not (step.unit == "MS" and step.day):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             offset = pd.tseries.frequencies.to_offset(text)
         assert Step.parse(offset.freqstr) == step
+
+
+@given(weekdays=st.sets(st.integers(0, 6), min_size=2, max_size=6), first=st.integers(-20_000, 20_000))
+def test_open_days_are_counted_one_by_one(weekdays, first):
+    step = Step.on(weekdays)
+    days = np.arange(first, first + 30)
+    ordinals, fits = step.ordinals(days)
+    opened = pd.to_datetime(days, unit="D").day_of_week.isin(weekdays)
+    assert (fits == opened).all()
+    assert (np.diff(ordinals) == opened[1:]).all(), "a closed day has the number of the open one before it"
+    assert (step.days(ordinals)[fits] == days[fits]).all()
 
 
 @pytest.mark.parametrize(
@@ -81,7 +95,16 @@ def test_every_step_is_written_and_read_again(step):
             ("2QS", "6MS"),
         ],
         *[("1h30min", "90min"), ("1.5h", "90min"), ("2H15T", "135min"), ("0.5s", "500ms"), ("12QS-FEB", "36MS")],
-        *[("HYS", "6MS"), ("BHYE-MAR", "6BME"), ("d", "D"), ("b", "B"), ("w-wed", "W-WED"), ("qs-mar", "QS-MAR")],
+        *[
+            ("HYS", "6MS"),
+            ("BHYE-MAR", "6BME"),
+            ("d", "D"),
+            ("b", "B"),
+            ("w-wed", "W-WED"),
+            ("C-SAT-MON", "C-MON-SAT"),
+            ("C-FRI", "W-FRI"),
+            ("qs-mar", "QS-MAR"),
+        ],
         *[("wom-3fri", "WOM-3FRI"), ("MS-1", "MS"), ("QS-JAN-20", "QS-20"), ("YS-MAR-1", "YS-MAR")],
     ],
 )
@@ -93,6 +116,7 @@ def test_old_spellings(old, own):
 @pytest.mark.parametrize(
     "wrong",
     [
+        *["C", "C-XXX", "C-MON-5"],
         *[
             "",
             "x",

@@ -19,6 +19,9 @@ from tsformer.parts import Parts
 from tsformer.plugin import Problem, Task, changed
 from tsformer.settings import DEVICES, Chosen, TrainConfig
 
+COVARIATES = {"future": "--future-covariates and --calendar", "static": "--static-covariates"}
+"""The options that give covariates of a kind."""
+
 
 def build_module(model: Chosen, problem: Problem) -> nn.Module:
     """Raises PluginError when the model cannot do the task, or its build fails."""
@@ -118,13 +121,22 @@ def _fits(shape: object, wanted: tuple[int | None, ...]) -> bool:
 
 
 def without_effect(model: Chosen, module: nn.Module, parts: Parts, train: TrainConfig) -> tuple[str, ...]:
-    """A line on options of the training that this model does not read; a file may hold them for another one."""
+    """A line on each kind of covariates, and one on options of the training, that this model does not read.
+
+    A file may hold them for another one.
+    """
+    lines = tuple(
+        f"{options} without effect: model '{model.name}' reads no {kind} covariates to {parts.problem.task}"
+        for kind, options in COVARIATES.items()
+        if kind in model.plugin.unread(parts.problem)
+    )
     unread = changed(train, "truth_start", "truth_end")
     if not unread or _feeds_back(model, module, _two(parts.train, module)):
-        return ()
+        return lines
     forecasts = parts.problem.task is Task.FORECAST and "decoder" in type(model.config).model_fields
     other = "; decoder autoregressive does, with a horizon of several steps" if forecasts else ""
-    return (f"train.{' and train.'.join(unread)} without effect: model '{model.name}' feeds nothing back here{other}",)
+    fed = f"train.{' and train.'.join(unread)} without effect: model '{model.name}' feeds nothing back here{other}"
+    return (*lines, fed)
 
 
 def _two(examples: Examples, module: nn.Module) -> Batch:

@@ -77,7 +77,8 @@ def trace(layers: Sequence[Layer], *, needs_data: bool = True) -> Resolved:
     if merge.faults or chosen_model is None or task is None:
         raise merge.error()
     for name, origin in origins["window"].items():
-        if origin == DEFAULT and task in READ_BY["window"].get(name, {task}):
+        open_yet = getattr(general["window"], name) is None
+        if origin == DEFAULT and open_yet and task in READ_BY["window"].get(name, {task}):
             origins["window"][name] = FROM_DATA
     settings = Settings(
         chosen_model, chosen_data, tuple(transforms), scale, scale_replaced=replaced, task=task, **general

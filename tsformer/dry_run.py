@@ -78,12 +78,13 @@ class DryRun:
             problem = self.prepared.problem
             sizes = ("channels", "vocabulary", "classes", "lookback")
             return {name: getattr(problem, name) for name in sizes}
-        panel = self.prepared.panel
+        panel, problem = self.prepared.panel, self.prepared.problem
+        static = problem.static_covariates + len(problem.static_cardinalities)
         return {
             "rows": len(panel.values),
             "series": len(panel.ids),
             "targets": list(panel.schema.targets),
-            "covariates": len(panel.schema.columns) - len(panel.schema.targets),
+            "covariates": problem.past_covariates + problem.future_covariates + static,
             "frequency": panel.schema.frequency,
             **self.settings.window.model_dump(),
         }

@@ -8,6 +8,7 @@ from torch import nn
 
 from tsformer.data.panel import Schema
 from tsformer.data.sequences import SequenceSchema
+from tsformer.data.statics import Statics
 from tsformer.data.transforms import Chain
 from tsformer.plugin import Problem
 from tsformer.settings import Settings
@@ -23,6 +24,7 @@ class Fitted:
         schema: the user's table: a `SequenceSchema` where the data were sequences.
         chain: the transforms.
         words: vocabulary and classes, where there are any.
+        statics: how static covariates become numbers, where there are any.
     """
 
     settings: Settings
@@ -31,3 +33,4 @@ class Fitted:
     chain: Chain
     module: nn.Module
     words: Words = field(default_factory=Words)
+    statics: Statics = field(default_factory=Statics)

@@ -13,9 +13,11 @@ import torch
 
 from tsformer import memory, transfer
 from tsformer.building import build_module, check_kept, device_of, same_random_state, try_out, without_effect
+from tsformer.data.calendar import constant_features
 from tsformer.data.panel import Panel
 from tsformer.data.sequences import Sequences
 from tsformer.data.split import Split
+from tsformer.data.step import Step
 from tsformer.errors import PluginError, UsageError
 from tsformer.fitted import Fitted
 from tsformer.parameters import by_gradients
@@ -68,6 +70,7 @@ def make_ready(settings: Settings, data: Panel | Sequences, split: Split | None 
     if isinstance(data, Panel):
         settings = complete(settings, data)
         prepared = prepare(settings, data, split, tokenizer)
+        notes = (*_idle(data), *prepared.notes)
     elif split is not None:
         raise UsageError("a split by time is for rows of a panel, not for sequences")
     else:
@@ -83,7 +86,7 @@ def make_ready(settings: Settings, data: Panel | Sequences, split: Split | None 
         try_out(settings.model, module, parts.train, parts.problem)
         notes += without_effect(settings.model, module, parts, settings.train)
     groups = transfer.parameter_groups(module, settings.transfer, taken.loaded)
-    fitted = Fitted(settings, parts.problem, data.schema, parts.chain, module, parts.words)
+    fitted = Fitted(settings, parts.problem, data.schema, parts.chain, module, parts.words, parts.statics)
     return Ready(fitted, prepared, groups, device, order, draws, notes)
 
 
@@ -93,6 +96,18 @@ def _check_kind(settings: Settings, data: Panel | Sequences) -> None:
     if wanted is not None and not isinstance(data, wanted):
         source = settings.data or "the data"
         raise PluginError(f"{source}: to {settings.task} takes {wanted.__name__}, not {type(data).__name__}")
+
+
+def _idle(panel: Panel) -> tuple[str, ...]:
+    """A line for what is said of the calendar and tells nothing about these rows."""
+    schema, lines = panel.schema, []
+    names = constant_features(panel.times, schema)
+    if names:
+        lines.append(f"--calendar {','.join(names)} without effect: the same at all times of these data")
+    closes = isinstance(schema.frequency, str) and Step.parse(schema.frequency).closes
+    if schema.holidays is not None and "holiday" not in schema.calendar and not closes:
+        lines.append(f"--holidays {schema.holidays} without effect: --calendar holiday or steps of weekdays read it")
+    return tuple(lines)
 
 
 @contextmanager

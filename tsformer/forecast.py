@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
@@ -14,17 +13,21 @@ from torch import Tensor, nn
 
 from tsformer.building import device_in_use, rebuilt
 from tsformer.data.cells import listed
+from tsformer.data.extension import extended, known_ahead
 from tsformer.data.frames import forecast_frame
 from tsformer.data.frequency import next_times
-from tsformer.data.panel import Panel, Schema
+from tsformer.data.panel import Panel
 from tsformer.data.precision import check_precision
-from tsformer.data.split import too_short
+from tsformer.data.selection import selected
+from tsformer.data.transforms import Chain
 from tsformer.data.wall import as_numbers, usual_clocks
 from tsformer.data.windows import Windows
-from tsformer.errors import DataError, DivergedError, UsageError, did_you_mean
+from tsformer.errors import DivergedError, UsageError
 from tsformer.fitted import Fitted
+from tsformer.history import forecastable, in_columns_of, last_stretches
 from tsformer.nn.outputs import output_of
-from tsformer.preparation import tokens_at_steps
+from tsformer.prediction import free_name
+from tsformer.preparation import model_rows, model_statics, tokens_at_steps
 from tsformer.settings import MOST_STEPS
 from tsformer.training.loop import predict
 
@@ -36,34 +39,46 @@ class Forecast:
     Attributes:
         values: float64 `[series, horizon, targets]`, in the user's units.
         times: for each series the `horizon` times that come next.
-        ids: the series.
-        schema: the user's table.
+        history: the rows that it follows, of the series that could be forecast.
         notes: what the user should hear of, one line each.
     """
 
     values: np.ndarray
     times: Sequence[pd.Index]
-    ids: Sequence[str]
-    schema: Schema
+    history: Panel
     notes: tuple[str, ...] = ()
 
     def to_frame(self) -> pd.DataFrame:
         """The table: id column if there is one, time column, then each target under its own name."""
-        return forecast_frame(self.schema, self.ids, self.times, self.values)
+        return forecast_frame(self.history.schema, self.history.ids, self.times, self.values)
+
+    def with_history(self) -> pd.DataFrame:
+        """For each series the targets of its history, then the forecast; a column `kind` tells "history" and
+        "forecast" apart (`kind_` where a column of the table is called so)."""
+        panel = self.history
+        each = np.repeat(np.arange(len(panel.ids)), panel.lengths)
+        targets = panel.values[:, None, : len(panel.schema.targets)]
+        past = forecast_frame(panel.schema, [panel.ids[series] for series in each], [panel.times], targets)
+        table = pd.concat([past, self.to_frame()], ignore_index=True)
+        series = np.concatenate([each, np.repeat(np.arange(len(panel.ids)), self.values.shape[1])])
+        table[free_name(table, "kind")] = np.where(np.arange(len(table)) < len(past), "history", "forecast")
+        return table.iloc[np.argsort(series, kind="stable")].reset_index(drop=True)
 
 
-def forecast(fitted: Fitted, panel: Panel, horizon: int | None = None) -> Forecast:
+def forecast(fitted: Fitted, panel: Panel, horizon: int | None = None, future: Panel | None = None) -> Forecast:
     """Predict what follows the last row of every series, each one as if it were alone.
 
-    A series that was not in the fit gets its transforms from its own rows; the notes name it.
+    A series that was not in the fit gets its transforms from its own rows; the notes name it, and series that cannot
+    be forecast where others can.
 
     Args:
         fitted: the model.
         panel: rows in the columns of `fitted.schema`; at least one lookback for each series.
         horizon: steps to predict; the trained horizon when None.
+        future: rows with the future covariates of these steps, where the model needs any; see `known_ahead`.
 
     Raises:
-        DataError: too few rows, or values outside a transform's domain.
+        DataError: too few rows, values outside a transform's domain, or what is known ahead is missing.
         UsageError: a horizon that the model cannot do.
         DivergedError: the model's answer is not finite.
     """
@@ -71,38 +86,50 @@ def forecast(fitted: Fitted, panel: Panel, horizon: int | None = None) -> Foreca
     horizon = problem.horizon if horizon is None else horizon
     if not isinstance(horizon, Integral) or isinstance(horizon, bool) or not 1 <= horizon <= MOST_STEPS:
         raise UsageError(f"--horizon must be a whole number from 1 to {MOST_STEPS}, not {horizon!r}")
-    panel = in_columns_of(panel, fitted.schema)
     horizon = int(horizon)
-    _check_rows(panel, problem.lookback + fitted.chain.lost)
+    panel, notes = forecastable(fitted, in_columns_of(panel, fitted.schema))
     module, steps = fitted.module, problem.horizon
     if horizon > problem.horizon:
         module, steps = _with_horizon(fitted, horizon), horizon
 
-    times = _times_ahead(panel, horizon)  # before the model runs: the calendar may end
-    data = fitted.chain.forward(panel)
-    check_precision(panel, fitted.chain, data)
-    series = np.arange(len(panel.ids))
+    rows, chain, ahead = panel, fitted.chain, 0
+    times = _times_ahead(panel, steps if problem.future_covariates else horizon)
+    if problem.future_covariates:
+        known, more = known_ahead(panel, times, future, horizon)
+        rows, chain, ahead, notes = extended(panel, times, known), _with_new(chain, panel), steps, notes + more
+    elif future is not None:
+        notes += ("the future table is not looked at: the model was fitted without future covariates",)
+    data = chain.forward(rows)
+    check_precision(rows, chain, data)
+    series, origins = np.arange(len(panel.ids)), data.offsets[1:] - ahead
+    tensor, mask = model_rows(rows, chain, data)
+    numbers, codes = model_statics(panel, fitted.statics)
     windows = Windows(
-        data.tensor(),
-        torch.from_numpy(data.offsets[:-1]),
-        torch.from_numpy(data.offsets[1:]),
+        tensor,
+        torch.from_numpy(data.offsets[:-1] + last_stretches(panel)),
+        torch.from_numpy(origins),
         torch.from_numpy(series),
         problem.lookback,
         steps,
         problem.targets,
+        problem.future_covariates,
         future=False,
-        tokens=_tokens(fitted, panel),
+        tokens=_tokens(fitted, rows),
+        mask=mask,
+        static=numbers,
+        static_codes=codes,
     )
     with fitted.settings.model.at_fault("prediction"):
         path = predict(module, windows, output_of(problem), device_in_use(module))
-    values = fitted.chain.inverse(path[:, :horizon], data, series, data.offsets[1:])
+    values = chain.inverse(path[:, :horizon], data, series, origins)
     if not np.isfinite(values).all():
         bad = panel.ids[int(np.argwhere(~np.isfinite(values))[0][0])]
         raise DivergedError(
             f"the forecast{f' of series {bad!r}' if panel.schema.id else ''} is not finite; "
             "are the rows on the scale of those that the model was fitted on?"
         )
-    return Forecast(values, times, panel.ids, panel.schema, _notes(fitted, panel))
+    notes += _notes(fitted, panel)
+    return Forecast(values, [some[:horizon] for some in times], panel, notes)
 
 
 def _tokens(fitted: Fitted, panel: Panel) -> Tensor | None:
@@ -113,43 +140,6 @@ def _tokens(fitted: Fitted, panel: Panel) -> Tensor | None:
     return tokens_at_steps(panel, coded, fitted.chain.lost, fitted.problem.text_length)
 
 
-def in_columns_of(panel: Panel, schema: Schema) -> Panel:
-    """The panel with the columns of a schema, in its order.
-
-    Raises:
-        DataError: a column is missing, or frequency, zone or the way of telling series apart is another one.
-    """
-    have = panel.schema
-    if schema.text is not None and have.text != schema.text:
-        raise DataError(f"the model reads the texts of the column '{schema.text}', which the data do not have")
-    if schema.text is None and have.text is not None:
-        have = replace(have, text=None)
-        panel = replace(panel, texts=None, schema=have)
-    missing = [name for name in schema.columns if name not in have.columns]
-    if missing:
-        hint = did_you_mean(missing[0], have.columns)
-        raise DataError(f"the model needs the column '{missing[0]}'{hint}; the data have {', '.join(have.columns)}")
-    for what, own, known in (
-        ("frequency", have.frequency, schema.frequency),
-        ("time zone", have.zone, schema.zone),
-        ("id column", have.id, schema.id),
-    ):
-        close = isinstance(own, float) and isinstance(known, float) and math.isclose(own, known, rel_tol=1e-6)
-        if own != known and not close:
-            raise DataError(f"the data have {what} {own}, the model was fitted with {known}")
-    if have.columns == schema.columns:
-        return panel
-    order = [have.columns.index(name) for name in schema.columns]
-    return replace(panel, values=np.ascontiguousarray(panel.values[:, order]), schema=schema)
-
-
-def _check_rows(panel: Panel, needed: int) -> None:
-    short = np.flatnonzero(panel.lengths < needed)
-    if len(short):
-        ids = panel.ids if panel.schema.id else None
-        raise too_short(panel.lengths, short, ids, f"the model looks back {needed} rows", "give more history")
-
-
 def _times_ahead(panel: Panel, horizon: int) -> list[pd.Index]:
     times, frequency = panel.times, panel.schema.frequency
     clocks = usual_clocks(times, panel.offsets) if isinstance(times, pd.DatetimeIndex) else [0] * len(panel.ids)
@@ -158,16 +148,27 @@ def _times_ahead(panel: Panel, horizon: int) -> list[pd.Index]:
     ahead: dict[tuple[float, int], pd.Index] = {}
     for series, end in enumerate(ends):
         if end not in ahead:
-            ahead[end] = next_times(times[panel.rows(series)], frequency, horizon)
+            ahead[end] = next_times(times[panel.rows(series)], frequency, horizon, panel.schema.holidays)
     return [ahead[end] for end in ends]
 
 
 def _notes(fitted: Fitted, panel: Panel) -> tuple[str, ...]:
+    notes = fitted.statics.notes(panel)
     new = fitted.chain.unseen(panel)
-    if not new:
-        return ()
-    fitted_on = "; their transforms are fitted on their own rows" if fitted.chain.links else ""
-    return (f"new to the model: {listed(new)} ({len(new)} of {len(panel.ids)} series){fitted_on}",)
+    if new:
+        fitted_on = "; their transforms are fitted on their own rows" if fitted.chain.links else ""
+        notes += (f"new to the model: {listed(new)} ({len(new)} of {len(panel.ids)} series){fitted_on}",)
+    return notes
+
+
+def _with_new(chain: Chain, panel: Panel) -> Chain:
+    """The chain with states for the series that it does not know, from their rows up to now and nothing ahead."""
+    new = np.isin(panel.ids, chain.unseen(panel))
+    if not new.any():
+        return chain
+    rows, own = selected(panel, new), Chain(chain.links)
+    own.fit(rows, rows.lengths)
+    return Chain(chain.links, {**chain.states, **own.states})
 
 
 def _with_horizon(fitted: Fitted, horizon: int) -> nn.Module:

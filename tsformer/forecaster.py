@@ -10,14 +10,21 @@ from typing import Any, Self
 import pandas as pd
 
 from tsformer import sources
-from tsformer.data.frames import panel_from_frame, panel_with_schema
+from tsformer.config import validate_options
+from tsformer.data.frames import future_panel, panel_from_frame, panel_with_schema
 from tsformer.data.panel import Panel, Schema
 from tsformer.data.sequences import Sequences
+from tsformer.data.table_options import TableOptions
 from tsformer.errors import UsageError
 from tsformer.estimators import Estimator, shared_arguments, short
 from tsformer.fitted import Fitted
 from tsformer.forecast import forecast
 from tsformer.plugin import Task
+from tsformer.settings import Settings
+from tsformer.tables.border import is_table, like, to_pandas
+from tsformer.tables.ids import own_ids, with_own_ids
+
+Names = str | Sequence[str]
 
 
 class Forecaster(Estimator):
@@ -30,10 +37,17 @@ class Forecaster(Estimator):
         train_options: options of the training loop, `{"max_steps": 1000, "lr": 3e-4}`.
         transforms: names of transforms of the targets, or `{"name": ..., option: value}`.
         scale: the scaler that follows, or "none"; with options, `{"name": ..., option: value}`.
-        id_column: tells series apart in a long table; a table without this column is one series.
+        id_column: tells series apart in a long table, or several names that do so together; a table without this
+            column is one series, or has columns of words that tell its series apart where times repeat.
         time_column: the times; a table without this column has them in its index or in the one column of dates.
         targets: names of the columns to predict; None is "y" if there is one, else every numeric column.
         text_column: texts beside the numbers, of which a forecast reads those of its lookback.
+        future_covariates: columns that are known ahead; `predict(future=...)` gives their next rows.
+        past_covariates: columns that are known up to now.
+        static_covariates: columns with one value for each series.
+        short: what is done about series with too few rows: "error", "skip" or "pad".
+        table_options: what is done about the rest, `{"missing": "mask", "gaps": "fill", "calendar": ["month"]}`; the
+            options of the csv plugin.
         token_options: how texts become tokens, `{"tokenizer": "char"}`.
         init_from: an earlier run, of any task, whose encoder is loaded.
         freeze: leave what was loaded as it is.
@@ -57,10 +71,15 @@ class Forecaster(Estimator):
         train_options: Mapping[str, Any] | None = None,
         transforms: Sequence[str | Mapping[str, Any]] = (),
         scale: str | Mapping[str, Any] = "standard",
-        id_column: str = "unique_id",
-        time_column: str = "ds",
-        targets: Sequence[str] | None = None,
+        id_column: Names = "unique_id",
+        time_column: Names = "ds",
+        targets: Names | None = None,
         text_column: str | None = None,
+        future_covariates: Names = (),
+        past_covariates: Names = (),
+        static_covariates: Names = (),
+        short: str = "error",
+        table_options: Mapping[str, Any] | None = None,
         token_options: Mapping[str, Any] | None = None,
         init_from: str | Path | None = None,
         freeze: bool = False,
@@ -79,20 +98,26 @@ class Forecaster(Estimator):
         self.time_column = time_column
         self.targets = targets
         self.text_column = text_column
+        self.future_covariates = future_covariates
+        self.past_covariates = past_covariates
+        self.static_covariates = static_covariates
+        self.short = short
+        self.table_options = table_options
         self.token_options = token_options
         self.init_from = init_from
         self.freeze = freeze
         self.seed = seed
         self.device = device
 
-    def fit(self, data: pd.DataFrame | Panel, y: None = None) -> Self:
+    def fit(self, data: Any, y: None = None) -> Self:
         """Fit on a table, or on what `tsformer.read` returned.
 
         The rows are split by time, 70/10/20: the last fifth is the test part of `evaluate`, the tenth before it
         decides when training stops.
 
         Args:
-            data: long (id, time and target columns) or wide (each numeric column a target).
+            data: a table of pandas, polars or pyarrow, long (id, time and target columns) or wide (each numeric column
+                a target).
             y: ignored.
 
         Raises:
@@ -105,42 +130,46 @@ class Forecaster(Estimator):
         panel = data if isinstance(data, Panel) else self._panel(data)
         lines = self._fit(settings, panel)
         self._rows: Panel | None = panel
-        self._ids = _ids(data, panel)
+        self._ids = _own_ids(data, panel.schema)
+        self._given: object = data
         self._tell(lines)
         return self
 
-    def predict(self, data: pd.DataFrame | Panel | None = None, horizon: int | None = None) -> pd.DataFrame:
+    def predict(self, data: Any = None, horizon: int | None = None, future: Any = None) -> Any:
         """What follows the last row of each series, whichever other series are in the table.
 
         Args:
             data: new rows, of series that were in `fit` or of others, which are scaled by their own rows (a warning
                 names them); the rows of `fit` when None.
             horizon: steps; the fitted horizon when None.
+            future: a table of the next rows of the future covariates, with time and id; other columns of it, and
+                values of the targets there, are not looked at.
 
         Returns:
-            The id column if there is one, the time column, and each target under its own name.
+            The id columns if there are any, the time column, and each target under its own name: a table of the
+            library that `data` is of, or of that of the table of `fit` when it is None.
 
         Raises:
             DataError, UsageError, DivergedError: what is wrong, in one line.
         """
         self._check_fitted()
-        if data is not None and not isinstance(data, pd.DataFrame | Panel):
-            raise UsageError(f"predict takes a DataFrame or what tsformer.read returns, not {type(data).__name__}")
         fitted = self.fitted_
         assert isinstance(fitted.schema, Schema)
+        options = self._policies()
         panel: Panel | Sequences
-        if isinstance(data, pd.DataFrame):
-            panel = panel_with_schema(data, fitted.schema)
+        if data is None:
+            panel = self._rows or sources.read_rows(fitted.settings, None, fitted.schema)
+        elif isinstance(data, Panel):
+            panel = data
         else:
-            panel = data or self._rows or sources.read_rows(fitted.settings, None, fitted.schema)
+            panel = panel_with_schema(self._table(data, "predict"), fitted.schema, options)
         assert isinstance(panel, Panel)
-        made = forecast(fitted, panel, horizon)
+        ahead = None if future is None else future_panel(future, fitted.schema, options, source="future")
+        made = forecast(fitted, panel, horizon, ahead)
         for note in made.notes:
-            warnings.warn(note, stacklevel=2)
-        table, ids = made.to_frame(), self._ids if data is None else _ids(data, panel)
-        if ids is not None:
-            table[panel.schema.id] = ids[table[panel.schema.id]].array
-        return table
+            warnings.warn(str(note), stacklevel=2)
+        ids = self._ids if data is None else _own_ids(data, panel.schema)
+        return like(with_own_ids(made.to_frame(), ids), self._given if data is None else data)
 
     def evaluate(self) -> pd.DataFrame:
         """Errors on the test part: a row for the model and for each naive forecast."""
@@ -154,28 +183,55 @@ class Forecaster(Estimator):
             **super()._values(),
             "task": Task.FORECAST.value,
             "transform": [{"name": item} if isinstance(item, str) else dict(item) for item in transforms],
-            "window": {"lookback": self.lookback, "horizon": self.horizon, "season": self.season},
+            "window": {
+                "lookback": self.lookback,
+                "horizon": self.horizon,
+                "season": self.season,
+                "short": self.short,
+            },
         }
 
-    def _panel(self, data: pd.DataFrame) -> Panel:
-        if not isinstance(data, pd.DataFrame):
-            raise UsageError(f"fit takes a pandas DataFrame or what tsformer.read returns, not {type(data).__name__}")
-        targets = self.targets if self.targets is not None else (("y",) if "y" in data.columns else None)
-        targets = (targets,) if isinstance(targets, str) else targets  # columns of any name are called by their text
-        if targets is not None and not isinstance(targets, Sequence):
+    def _panel(self, data: Any) -> Panel:
+        data = self._table(data, "fit")
+        targets = self.targets if self.targets is not None else (("y",) if "y" in data.columns else ())
+        if not isinstance(targets, Sequence):
             raise UsageError(f"targets are names of columns, not {targets!r}")
-        return panel_from_frame(
-            data,
-            id=self._present(data, self.id_column, "unique_id"),
-            time=self._present(data, self.time_column, "ds"),
-            targets=targets and tuple(str(name) for name in targets),
-            text=None if self.text_column is None else str(self.text_column),
-        )
+        roles = {
+            "id": self._present(data, self.id_column, "unique_id"),
+            "time": self._present(data, self.time_column, "ds"),
+            "target": _names(targets if isinstance(targets, str) else list(targets)),
+            "text": None if self.text_column is None else str(self.text_column),
+            "future_covariates": _names(self.future_covariates),
+            "past_covariates": _names(self.past_covariates),
+            "static_covariates": _names(self.static_covariates),
+        }
+        return panel_from_frame(data, self._policies().model_copy(update=roles))
 
     @staticmethod
-    def _present(data: pd.DataFrame, name: str, usual: str) -> str | None:
+    def _table(data: Any, asked: str) -> pd.DataFrame:
+        if not is_table(data):
+            raise UsageError(
+                f"{asked} takes a table of pandas, polars or pyarrow, or what tsformer.read returns, "
+                f"not {type(data).__name__}"
+            )
+        return to_pandas(data, "table")
+
+    def _policies(self) -> TableOptions:
+        """The table options, without the columns, which are arguments of their own."""
+        own = ("target", "time", "id", "text", "future_covariates", "past_covariates", "static_covariates")
+        given = dict(self.table_options or {})
+        for name in own:
+            if name in given:
+                raise UsageError(f"'{name}' is none of table_options: {type(self).__name__} has arguments for columns")
+        options = validate_options(TableOptions, "table_options", given)
+        assert isinstance(options, TableOptions)
+        return options
+
+    @staticmethod
+    def _present(data: pd.DataFrame, names: Names, usual: str) -> tuple[str, ...]:
         """The usual name may be absent; one that the user chose must be there (and reading says so if not)."""
-        return str(name) if name in data.columns or name != usual else None
+        found = _names(names)
+        return () if found == (usual,) and usual not in data.columns else found
 
     @classmethod
     def from_run(cls, fitted: Fitted, summary: Mapping[str, Any]) -> Self:
@@ -188,20 +244,42 @@ class Forecaster(Estimator):
             lookback=settings.window.lookback,
             season=settings.window.season,
             transforms=[short(chosen.to_json()) for chosen in settings.transforms],
-            id_column=schema.id or "unique_id",
-            time_column=schema.time or "ds",
+            id_column=schema.id_columns or schema.id or "unique_id",
+            time_column=schema.time_columns or schema.time or "ds",
             targets=schema.targets,
             text_column=schema.text,
+            future_covariates=schema.future_covariates,
+            past_covariates=schema.past_covariates,
+            static_covariates=schema.static_covariates,
+            short=settings.window.short,
+            table_options=_policies_of(settings, schema),
         )
         forecaster._set(fitted, summary)
-        forecaster._rows = forecaster._ids = None
+        forecaster._rows = forecaster._ids = forecaster._given = None
         return forecaster
 
 
-def _ids(data: pd.DataFrame | Panel, panel: Panel) -> pd.Series | None:
-    """The ids of a table in their own type, by their text; None when there are none."""
-    if not isinstance(data, pd.DataFrame) or panel.schema.id is None:
-        return None
-    ids = data.set_axis([str(name) for name in data.columns], axis=1)[panel.schema.id].drop_duplicates()
-    ids = ids.set_axis([str(name) for name in ids])
-    return ids[~ids.index.duplicated()]
+def _names(names: Any) -> tuple[str, ...]:
+    """Names of columns as their texts, for columns of any name are called by them; a tuple of anything is one name."""
+    several = isinstance(names, list) or (isinstance(names, tuple) and all(isinstance(name, str) for name in names))
+    return tuple(str(name) for name in (names if several else (names,)))
+
+
+def _policies_of(settings: Settings, schema: Schema) -> dict[str, Any] | None:
+    """The table options of a run, but for its columns; policies are known where it was fitted on a file."""
+    options: dict[str, Any] = {}
+    config = settings.data.config if settings.data is not None else None
+    if isinstance(config, TableOptions):
+        kept = ("missing", "duplicates", "gaps", "freq", "tz", "sentinel", "na")
+        options = {name: getattr(config, name) for name in kept if name in config.model_fields_set}
+    if schema.calendar:
+        options |= {"calendar": schema.calendar}
+    if schema.holidays:
+        options |= {"holidays": schema.holidays}
+    return options or None
+
+
+def _own_ids(data: Any, schema: Schema) -> pd.DataFrame | None:
+    return (
+        own_ids(to_pandas(data, "table"), schema.id_columns or (schema.id,)) if schema.id and is_table(data) else None
+    )

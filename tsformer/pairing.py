@@ -17,7 +17,7 @@ _FORECAST = frozenset({Task.FORECAST})
 _WITH_DECODER = frozenset({Task.FORECAST, Task.SEQUENCE})
 _PRETRAIN = frozenset({Task.PRETRAIN})
 READ_BY: dict[str, dict[str, frozenset[Task]]] = {
-    "window": {"horizon": OF_ROWS, "season": OF_ROWS, "stride": OF_ROWS},
+    "window": {"horizon": OF_ROWS, "season": OF_ROWS, "stride": OF_ROWS, "short": OF_ROWS},
     "train": {
         "output": _FORECAST,
         "loss": _FORECAST,

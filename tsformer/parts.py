@@ -8,6 +8,7 @@ import numpy as np
 
 from tsformer.data.examples import Examples
 from tsformer.data.hidden_steps import HiddenSteps
+from tsformer.data.statics import Statics
 from tsformer.data.transforms import Chain
 from tsformer.nn.objective import Objective
 from tsformer.nn.pretraining import HiddenOutput
@@ -28,6 +29,7 @@ class Parts:
         train, validation, test: the parts.
         chain: the transforms, fitted on the training part.
         words: the vocabulary of the training part, and the classes.
+        statics: how static covariates become numbers, where there are any.
     """
 
     problem: Problem
@@ -37,6 +39,7 @@ class Parts:
     test: Examples
     chain: Chain
     words: Words = field(default_factory=Words)
+    statics: Statics = field(default_factory=Statics)
 
 
 def with_hidden_steps(parts: Parts, train: TrainConfig) -> Parts:

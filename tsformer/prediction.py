@@ -159,7 +159,8 @@ def _asked(sequences: Sequences) -> pd.DataFrame:
     """What each answer is about: its text, or the id of its series."""
     schema = sequences.schema
     if sequences.series is None and sequences.texts is not None:
-        return pd.DataFrame({schema.text or "text": list(sequences.texts)})
+        # Objects: a text that no file can hold is no text to Arrow.
+        return pd.DataFrame({schema.text or "text": list(sequences.texts)}, dtype=object)
     return pd.DataFrame({schema.id or "series": list(sequences.ids)})
 
 

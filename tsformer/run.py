@@ -2,6 +2,7 @@
 
 config.json        written before the first step: versions, plugins, options, problem, schema
 transforms.json    what the transforms learned, by series
+statics.json       what static covariates are in numbers, where there are any
 vocabulary.json    tokenizer and classes, where there are any
 model.safetensors  the best weights
 metrics.jsonl      one line per evaluation
@@ -14,11 +15,11 @@ import json
 import os
 import secrets
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
@@ -28,8 +29,10 @@ from tsformer.atomic import write_atomically
 from tsformer.building import rebuilt
 from tsformer.config import resolve
 from tsformer.config_layer import Layer
+from tsformer.data.calendar import calendar_width
 from tsformer.data.panel import Schema
 from tsformer.data.sequences import SequenceSchema
+from tsformer.data.statics import Statics
 from tsformer.errors import PluginError, RunError, UsageError, in_words
 from tsformer.fitted import Fitted
 from tsformer.plugin import Problem
@@ -40,6 +43,7 @@ from tsformer.run_files import (
     MANIFEST,
     METRICS,
     NEEDED,
+    STATICS,
     TRANSFORMS,
     VOCABULARY,
     WEIGHTS,
@@ -52,6 +56,8 @@ from tsformer.run_files import (
 from tsformer.sequence_preparation import numbers_of
 from tsformer.settings import Settings
 from tsformer.words import Words
+
+Part = TypeVar("Part")
 
 
 def new_folder(settings: Settings, root: Path = Path("runs")) -> Path:
@@ -99,6 +105,9 @@ class Writer:
         persistent = fitted.settings.model.plugin.persistent
         written = NEEDED if persistent else (CONFIG, TRANSFORMS)
         self._write(TRANSFORMS, to_json(fitted.chain.to_json()))
+        if fitted.statics:
+            written = (*written, STATICS)
+            self._write(STATICS, to_json(fitted.statics.to_json()))
         if fitted.words:
             written = (*written, VOCABULARY)
             self._write(VOCABULARY, to_json(fitted.words.to_json()))
@@ -149,17 +158,13 @@ def load(folder: Path) -> tuple[Fitted, dict[str, Any]]:
     """
     manifest = open_run(folder)
     config, states = read_json(folder / CONFIG), read_json(folder / TRANSFORMS)
-    words = Words()
-    if VOCABULARY in manifest["files"]:
-        try:
-            words = Words.from_json(read_json(folder / VOCABULARY))
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise RunError(f"'{folder / VOCABULARY}' is not the vocabulary of a run: {in_words(error)}") from None
+    words = _optional(folder, manifest, VOCABULARY, Words.from_json, "vocabulary") or Words()
+    statics = _optional(folder, manifest, STATICS, Statics.from_json, "static covariates") or Statics()
     try:
         settings = resolve([Layer(config["settings"], f"{folder / CONFIG}")], needs_data=False)
         problem = Problem.from_json(config["problem"])
         schema = _schema(config["schema"])
-        _check(problem, schema, states, settings, words)
+        _check(problem, schema, states, settings, words, statics)
         chain = build_chain(settings, numbers_of(schema), states)
     except PluginError as error:
         raise PluginError(
@@ -180,7 +185,19 @@ def load(folder: Path) -> tuple[Fitted, dict[str, Any]]:
         raise RunError(f"the weights in '{folder / WEIGHTS}' do not fit the model: {error}") from None
     told = ("status", "steps", "best_step", "metrics", "python")
     summary: dict[str, Any] = {key: manifest[key] for key in told if key in manifest}
-    return Fitted(settings, problem, schema, chain, module.eval(), words), summary
+    return Fitted(settings, problem, schema, chain, module.eval(), words, statics), summary
+
+
+def _optional(
+    folder: Path, manifest: Mapping[str, Any], name: str, from_json: Callable[[Mapping[str, Any]], Part], what: str
+) -> Part | None:
+    """What a file of a run holds that not all runs have; None where it is not there. Raises RunError for another."""
+    if name not in manifest["files"]:
+        return None
+    try:
+        return from_json(read_json(folder / name))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise RunError(f"'{folder / name}' is not the {what} of a run: {in_words(error)}") from None
 
 
 def other_plugins(folder: Path, fitted: Fitted) -> list[str]:
@@ -231,7 +248,12 @@ def _schema(document: Mapping[str, Any]) -> Schema | SequenceSchema:
 
 
 def _check(
-    problem: Problem, schema: Schema | SequenceSchema, states: Mapping[str, Any], settings: Settings, words: Words
+    problem: Problem,
+    schema: Schema | SequenceSchema,
+    states: Mapping[str, Any],
+    settings: Settings,
+    words: Words,
+    statics: Statics,
 ) -> None:
     """Raises ValueError when the parts of a configuration do not fit together."""
     window, numbers = settings.window, numbers_of(schema)
@@ -240,11 +262,16 @@ def _check(
     if isinstance(schema, Schema):
         if (problem.lookback, problem.horizon, problem.season) != (window.lookback, window.horizon, window.season):
             raise ValueError("the problem is not that of the window")
-        counts = (len(schema.targets), len(schema.past_covariates), len(schema.future_covariates))
+        known = len(schema.future_covariates) + calendar_width(schema)
+        counts = (len(schema.targets), len(schema.past_covariates), known)
+        if set(schema.static_covariates) != {*statics.scales, *statics.words}:
+            raise ValueError("the static covariates of the schema are not those that were learned from")
     else:
         counts = (0, len(schema.channels), 0)
     if counts != (problem.targets, problem.past_covariates, problem.future_covariates):
         raise ValueError(f"the schema has {counts} columns, the problem another number")
+    if (len(statics.scales), statics.cardinalities) != (problem.static_covariates, problem.static_cardinalities):
+        raise ValueError("the problem has another number of static covariates")
     size = len(words.tokenizer.vocabulary) if words.tokenizer else 0
     if (size, len(words.classes)) != (problem.vocabulary, problem.classes):
         raise ValueError(f"there are {size} tokens and {len(words.classes)} classes, in the problem another number")

@@ -13,17 +13,19 @@ from typing import Any
 import tsformer
 from tsformer.errors import ResourceError, RunError, TsformerError
 
-FORMAT = 3  # of what this version writes, and the newest that it reads; 3 has tasks and vocabularies
+FORMAT = 4  # of what this version writes, and the newest that it reads; 3 has tasks and vocabularies, 4 covariates
 OLDEST = 2  # that it reads
-MANIFEST, CONFIG, TRANSFORMS, VOCABULARY, WEIGHTS, METRICS = (
+MANIFEST, CONFIG, TRANSFORMS, STATICS, VOCABULARY, WEIGHTS, METRICS = (
     "manifest.json",
     "config.json",
     "transforms.json",
+    "statics.json",
     "vocabulary.json",
     "model.safetensors",
     "metrics.jsonl",
 )
 NEEDED = (CONFIG, TRANSFORMS, WEIGHTS)
+OPTIONAL = (STATICS, VOCABULARY)
 LARGEST_JSON = 256 * 2**20  # bytes; nothing sensible comes near
 
 
@@ -69,7 +71,7 @@ def check_format(folder: Path, manifest: Mapping[str, Any]) -> None:
 
 def verify(folder: Path, manifest: Mapping[str, Any]) -> None:
     files = manifest.get("files")
-    for name in (*NEEDED, *([VOCABULARY] if isinstance(files, dict) and VOCABULARY in files else [])):
+    for name in (*NEEDED, *(name for name in OPTIONAL if isinstance(files, dict) and name in files)):
         expected = files.get(name) if isinstance(files, dict) else None
         try:
             content = (folder / name).read_bytes()

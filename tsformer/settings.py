@@ -43,6 +43,12 @@ class WindowConfig(Config):
         description="steps in one season (default: from the frequency, else 1)",
     )
     stride: int | None = Field(None, ge=1, le=MOST_STEPS, description="steps between two training windows (default: 1)")
+    short: Literal["error", "skip", "pad"] = Field(
+        "error",
+        flag="--short",
+        description="series with too few rows: error, leave them out (skip), or fill up what the model sees before "
+        "their first row (pad)",
+    )
 
 
 class TokensConfig(Config):

@@ -11,11 +11,13 @@ import numpy as np
 
 from tsformer import registry
 from tsformer.config import validate_options
+from tsformer.data import new_rows
 from tsformer.data.declarations import TextFileOptions
 from tsformer.data.frames import read_panel, read_table
 from tsformer.data.long_series import series_with_schema
 from tsformer.data.panel import Panel, Schema
 from tsformer.data.sequences import Sequences, SequenceSchema
+from tsformer.data.table_options import TableOptions
 from tsformer.data.texts import new_texts
 from tsformer.errors import DataError, PluginError, UsageError
 from tsformer.registry import Kind
@@ -65,6 +67,16 @@ def read_rows(settings: Settings, source: str | None, schema: Schema | SequenceS
     return found
 
 
+def read_future(settings: Settings, source: str, schema: Schema) -> Panel:
+    """What is known ahead, from a file or "-" (stdin), read like the table that the run was fitted on.
+
+    Raises:
+        DataError: rows that cannot be taken.
+    """
+    config = settings.data.config if settings.data else None
+    return new_rows.read_future(source, schema, config if isinstance(config, TableOptions) else None)
+
+
 def _rows(settings: Settings, source: str | None, schema: Schema | SequenceSchema) -> Panel | Sequences:
     data = settings.data
     try:
@@ -107,6 +119,7 @@ def _checked(found: object, data: Chosen) -> Panel | Sequences:
         return found
     if not isinstance(found, Panel):
         raise PluginError(f"{data} returned {type(found).__name__}, not a Panel or Sequences")
-    if not np.isfinite(found.values).all():
+    bad = np.isinf(found.values) if found.masked else ~np.isfinite(found.values)  # NaN behind a mask is missing
+    if bad.any():
         raise DataError(f"{data} returned values that are not finite")
     return found

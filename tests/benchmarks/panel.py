@@ -50,6 +50,7 @@ def measure(path):
     from tsformer.config import resolve
     from tsformer.config_layer import Layer
     from tsformer.data.frames import panel_from_frame, read_table
+    from tsformer.data.table_options import TableOptions
     from tsformer.fitted import Fitted
     from tsformer.forecast import forecast
     from tsformer.run_files import TRANSFORMS
@@ -68,7 +69,7 @@ def measure(path):
 
     print(f"{'stage':<24} {'seconds':>8} {'peak MiB':>10} {'kept MiB':>10}")
     frame = stage("read_table", partial(read_table, path, text=["unique_id", "ds"]))
-    panel = stage("panel_from_frame", partial(panel_from_frame, frame, id="unique_id", time="ds"))
+    panel = stage("panel_from_frame", partial(panel_from_frame, frame, TableOptions(id="unique_id", time="ds")))
     del frame
     settings = resolve([Layer({"model": MODEL})], needs_data=False)
     settings = preparation.complete(settings, panel)

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 import tsformer
-from tsformer.cli import config, fit, plugins, predict
+from tsformer.cli import config, fit, inspect, plugins, predict
 from tsformer.cli.console import data_only, guarded
 from tsformer.cli.line_config import with_switches
 from tsformer.cli.options import given, normalised
@@ -37,6 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             words = _load_plugin_files(words)
             if _command(words) in ("fit", "config"):
                 words = with_switches(words)
+            elif _command(words) == "inspect":
+                words = inspect.with_switches(words)
             app = build(words)
         code = app(args=words or ["--help"], prog_name="tsformer", standalone_mode=False)
         sys.stdout.flush()
@@ -44,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def build(words: Sequence[str]) -> typer.Typer:
-    """The app for one command line: `fit` has the options of the plugins that this line names."""
+    """The app for one command line: `fit` has the options of the plugins that this line names, `inspect` of `csv`."""
     app = typer.Typer(
         help="Forecasts of time series, labels of series and texts: Transformer-family models.",
         pretty_exceptions_enable=False,
@@ -55,6 +57,7 @@ def build(words: Sequence[str]) -> typer.Typer:
     command = _command(words)
     app.command("fit")(fit.command(words if command == "fit" else None))
     app.command("predict")(predict.predict)
+    app.command("inspect")(inspect.command(words if command == "inspect" else None))
     app.add_typer(plugins.app, name="plugins")
     app.add_typer(config.group(words if command == "config" else None), name="config")
     return app

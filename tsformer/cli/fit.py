@@ -151,15 +151,33 @@ def _run(settings: Settings, *, out: Path | None, plot: Path | None, as_json: bo
 
 def _outline(fitted: Fitted, data: Panel | Sequences) -> str:
     """What is about to be fitted, in one line."""
+    import numpy as np
+
     from tsformer.data.panel import Panel
     from tsformer.parameters import parameters_of
 
     window, problem = fitted.settings.window, fitted.problem
     if isinstance(data, Panel):
         rows = f"{len(data.values)} rows" + (f" in {len(data.ids)} series" if data.schema.id else "")
-        about = (
-            f"{rows}, {targets_named(data.schema.targets)}, "
-            f"lookback {window.lookback}, horizon {window.horizon}, season {window.season}"
+        schema = data.schema
+        kinds = {
+            "past": schema.past_covariates,
+            "future": schema.future_covariates,
+            "static": schema.static_covariates,
+        }
+        covariates = [f"{len(n)} {kind} covariate{'s' if len(n) > 1 else ''}" for kind, n in kinds.items() if n]
+        calendar = [f"calendar {' '.join(schema.calendar)}"] if schema.calendar else []
+        lost = np.isnan(data.values).mean() if data.masked else 0.0
+        missing = [f"{100 * lost:.2g} % missing"] if lost else []
+        about = ", ".join(
+            [
+                rows,
+                *missing,
+                targets_named(schema.targets),
+                *covariates,
+                *calendar,
+                f"lookback {window.lookback}, horizon {window.horizon}, season {window.season}",
+            ]
         )
     else:
         channels = [f"{problem.channels} channel{'s' if problem.channels > 1 else ''}"] if problem.channels else []

@@ -30,14 +30,18 @@ def normalised(arguments: Sequence[str]) -> list[str]:
 
 
 def with_values(arguments: Sequence[str], added: Sequence[inspect.Parameter]) -> list[str]:
-    """Write `--freeze` as `--freeze=true`: an option that is true or false may go without its value."""
+    """Write `--freeze` as `--freeze=true`, `--no-freeze` as `--freeze=false`: what is true or false needs no value."""
     switches = {name for parameter in added if _metavar(parameter) == BOOLEAN for name in _names(parameter)}
     result: list[str] = []
     for position, argument in enumerate(arguments):
         if argument == "--":
             return [*result, *arguments[position:]]
         alone = "".join(arguments[position + 1 : position + 2])[:1] in ("", "-")
-        result.append(f"{argument}=true" if argument in switches and alone else argument)
+        positive = argument.replace("--no-", "--", 1)
+        if argument.startswith("--no-") and positive in switches:
+            result.append(f"{positive}=false")
+        else:
+            result.append(f"{argument}=true" if argument in switches and alone else argument)
     return result
 
 

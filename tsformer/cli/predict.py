@@ -32,7 +32,21 @@ def predict(
             metavar="FILE", help="New rows or texts, - for stdin. (default: the data that the run was fitted on)"
         ),
     ] = None,
-    output: Annotated[str, typer.Option(metavar="FILE", help="The table of forecasts or answers, - for stdout.")] = "-",
+    future: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="What is known ahead: the future covariates of the steps to predict, - for stdin."
+        ),
+    ] = None,
+    output: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE", help="The table of forecasts or answers, - for stdout; .parquet and .csv.gz are known."
+        ),
+    ] = "-",
+    append: Annotated[
+        bool, typer.Option("--append", help="The history, too, before the forecast; a column kind tells them apart.")
+    ] = False,
     plot: Annotated[str | None, typer.Option(metavar="FILE", help="A picture of history and forecast.")] = None,
     horizon: Annotated[
         int | None, typer.Option(metavar="INTEGER", help="Steps to predict. (default: as fitted)")
@@ -51,8 +65,10 @@ def predict(
     A classifier says the label of each text or series and how probable it is; a model of sequences answers each.
     """
     with guarded(as_json=json):
-        for flag, path in (("--input", input), ("--output", output), ("RUN", run)):
+        for flag, path in (("--input", input), ("--future", future), ("--output", output), ("RUN", run)):
             require_named(flag, path)
+        if input == future == "-":
+            raise UsageError("--input - and --future -: stdin can be only one of them, name a file for the other")
         picture = place("--plot", plot)
         if output != "-":
             require_writable(f"--output '{output}'", Path(os.path.expanduser(output)))
@@ -60,10 +76,12 @@ def predict(
         from tsformer import sources
         from tsformer.building import device_of
         from tsformer.data.frames import write_table
-        from tsformer.data.panel import Panel
+        from tsformer.data.panel import Panel, Schema
         from tsformer.plugin import Task
         from tsformer.report import plots
+        from tsformer.tables.output import require
 
+        require(Path(output))
         if picture is not None:
             require_writable(f"--plot '{plot}'", picture)
             plots.require(picture)
@@ -75,12 +93,21 @@ def predict(
             for note in runs.other_plugins(folder, fitted):
                 say(f"note: {note}", quiet=quiet)
             forecasts = fitted.problem.task is Task.FORECAST
-            _refuse(fitted.problem.task, plot=plot, horizon=horizon, beam=beam)
+            _refuse(fitted.problem.task, plot=plot, horizon=horizon, future=future, append=append or None, beam=beam)
             fitted.module.to(device_of(device))
             data = sources.read_rows(fitted.settings, input, fitted.schema)
-            for note in data.notes:
-                say(f"note: {note}", quiet=quiet)
-            made = _forecast(fitted, data, horizon, picture) if isinstance(data, Panel) else _answer(fitted, data, beam)
+            ahead = None
+            if future is not None and isinstance(fitted.schema, Schema):
+                if fitted.schema.future_covariates:
+                    ahead = sources.read_future(fitted.settings, future, fitted.schema)
+                else:
+                    say("note: --future is not read: the model was fitted without future covariates", quiet=quiet)
+            for told in dict.fromkeys(map(str, (*data.notes, *(ahead.notes if ahead else ())))):
+                say(f"note: {told}", quiet=quiet)
+            if isinstance(data, Panel):
+                made = _forecast(fitted, data, ahead, horizon, picture, append=append)
+            else:
+                made = _answer(fitted, data, beam)
             for note in made.notes:
                 say(f"note: {note}", quiet=quiet)
         if json:
@@ -124,14 +151,17 @@ class _Made:
         return [row | {name: dict(each)} for row, each in zip(rows, self.probabilities, strict=True)]
 
 
-def _forecast(fitted: Fitted, data: Panel, horizon: int | None, picture: Path | None) -> _Made:
+def _forecast(
+    fitted: Fitted, data: Panel, future: Panel | None, horizon: int | None, picture: Path | None, *, append: bool
+) -> _Made:
     from tsformer.forecast import forecast
     from tsformer.report import plots
 
-    made = forecast(fitted, data, horizon)
+    made = forecast(fitted, data, horizon, future)
     if picture is not None:
-        plots.plot_forecast(data, made, picture, fitted.settings.model.name)
-    return _Made(made.to_frame(), made.notes, {"horizon": made.values.shape[1]})
+        plots.plot_forecast(made.history, made, picture, fitted.settings.model.name)
+    table = made.with_history() if append else made.to_frame()
+    return _Made(table, made.notes, {"horizon": made.values.shape[1]})
 
 
 def _answer(fitted: Fitted, data: Sequences, beam: int | None) -> _Made:
@@ -144,13 +174,13 @@ def _answer(fitted: Fitted, data: Sequences, beam: int | None) -> _Made:
     return _Made(made.table, made.notes, {"classes": list(names)}, each)
 
 
-def _refuse(task: Task, *, plot: str | None, horizon: int | None, beam: int | None) -> None:
+def _refuse(task: Task, *, beam: int | None, **of_forecasts: Any) -> None:
     """Raises UsageError for a task that predicts nothing, and for options that have no meaning for it."""
     from tsformer.plugin import Task
     from tsformer.prediction import require_answers
 
     require_answers(task)
-    given = {"--plot": plot, "--horizon": horizon} if task is not Task.FORECAST else {}
+    given = {f"--{name}": value for name, value in of_forecasts.items()} if task is not Task.FORECAST else {}
     given |= {"--beam": beam} if task is not Task.SEQUENCE else {}
     unread = [flag for flag, value in given.items() if value is not None]
     if unread:
@@ -158,5 +188,6 @@ def _refuse(task: Task, *, plot: str | None, horizon: int | None, beam: int | No
 
 
 def _plain(cell: Any) -> Any:
-    """A cell as JSON has it."""
-    return cell.isoformat() if hasattr(cell, "isoformat") else cell.item() if hasattr(cell, "item") else cell
+    """A cell as JSON has it; None for a value of the history that is missing."""
+    plain = cell.isoformat() if hasattr(cell, "isoformat") else cell.item() if hasattr(cell, "item") else cell
+    return None if plain != plain else plain
