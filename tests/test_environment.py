@@ -229,6 +229,7 @@ def test_origins():
     assert origins["window"] == {
         "horizon": "tsformer_opt__window__horizon",
         **dict.fromkeys(("lookback", "season", "stride"), FROM_DATA),
+        "short": DEFAULT,
     }
     assert (origins["train"]["seed"], origins["train"]["lr"]) == ("run.toml", "--train.lr")
 

@@ -131,7 +131,8 @@ def show(time: object) -> str:
     """A time as short as it can be written: no midnight, no empty seconds."""
     if not isinstance(time, pd.Timestamp):
         return str(time)
-    clock = "" if time == time.normalize() else " %H:%M" if time.second == time.microsecond == 0 else " %H:%M:%S"
+    parts = (time.hour, time.minute, time.second, time.microsecond)  # a day may begin at 01:00: no normalize()
+    clock = "" if not any(parts) else " %H:%M" if not any(parts[2:]) else " %H:%M:%S"
     return time.strftime(f"%Y-%m-%d{clock}") + (time.strftime("%z") if clock and time.tz else "")
 
 

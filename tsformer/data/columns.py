@@ -59,6 +59,10 @@ def rank(name: str) -> tuple[int, bool]:
     return 1 if nameless else _RANKS.get(_plain(name), 3), nameless
 
 
+_NAMELESS = re.compile(r"Unnamed: \d+|c\d+")
+"""What columns are called that the table does not name; those of a table without any names are c1, c2, ..."""
+
+
 def kind_of(name: str, values: np.ndarray) -> str:
     """What numbers `[rows]` in a column of that name are to the time: "years", "epoch" (seconds since 1970), "counter",
     "irregular" (a time by its name, which cannot be taken), or "" (a measurement)."""
@@ -67,7 +71,9 @@ def kind_of(name: str, values: np.ndarray) -> str:
     if are_years(values) and (grade == 0 or "year" in words) and (ordered or part_of_time(name) == "Y"):
         return "years"
     if not is_time_name(name):
-        return "counter" if name.startswith("Unnamed: ") and is_counter(values, several=True) else ""
+        if not _NAMELESS.fullmatch(name) or not is_counter(values, several=True):
+            return ""
+        return "epoch" if epoch_format(values) else "counter" if name.startswith("Unnamed: ") else ""
     if epoch_format(values) and (grade == 0 or monotonic):
         return "epoch"
     # A name that only contains a word of time (travel_time) needs one step from the first row to the last.

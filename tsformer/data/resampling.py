@@ -57,8 +57,11 @@ def _absolute(times: pd.DatetimeIndex, offsets: np.ndarray, span: int) -> pd.Dat
         return times
     steps = np.diff(at)[inside_series(offsets) & off[1:]]
     finer = len(steps) > 0 and 1.5 * float(np.median(steps)) < span
-    if finer and 2 * off.sum() >= len(at):
-        phase = int((at[0] - shown(times)[0]) % span)  # the full hour of the clock on the wall
+    if 2 * off.sum() >= len(at):
+        full = int((at[0] - shown(times)[0]) % span)  # the full hour of the clock on the wall
+        beside = np.abs((at - full + span // 2) % span - span // 2)
+        if finer or np.quantile(beside, 0.95) <= span / 4:  # jitter around it, with no phase of its own
+            phase = full
     moved = at - phase + (0 if finer else span // 2)
     return from_passed(moved // span * span + phase, times.tz)
 

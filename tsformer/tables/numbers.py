@@ -110,6 +110,10 @@ def _merged(group: Sequence[Finding]) -> Finding:
     return Finding(first.kind, text, column=first.column, row=first.row, count=count, example=first.example)
 
 
+_FEW = 3
+"""Distinct numbers of a column that may hold codes."""
+
+
 class _Reading:
     """The distinct cells of a column, each read as a number, as missing, or as neither."""
 
@@ -125,7 +129,9 @@ class _Reading:
     def mostly_numbers(self) -> bool:
         """Whether most cells that are not missing are numbers, or are meant to be."""
         filled = self._counts[~self._missing].sum()
-        return bool(self._meant > filled / 2)
+        kinds = np.count_nonzero(~np.isnan(self.values))
+        # "0" throughout and an "a" here and there are codes, not measurements.
+        return bool(self._meant > filled / 2) and (kinds > _FEW or filled <= 10 * _FEW)
 
     def look(self, decimal: str) -> None:
         """Read all cells; `decimal` is what other columns say."""

@@ -47,6 +47,8 @@ def claim_of(column: pd.Series, name: str, options: TableOptions) -> Claim:
         return "weak" if isinstance(first, str) and is_date_name(name) else ""
     if named:
         return "weak" if number_format(name, values, values, years=False) is not None else ""
+    if kind_of(name, values) == "epoch":
+        return "weak"
     return "weak" if digit_format(values) is not None and is_monotonic(pd.unique(values)) else ""
 
 

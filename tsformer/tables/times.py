@@ -120,6 +120,8 @@ def _single(frame: pd.DataFrame, name: str, options: TableOptions, source: str, 
     known = None if plain else number_format(name, values[cells.codes], values)
     if known is None:
         return TimeColumn(name, pd.Index(values[cells.codes]), None, (name,))
+    if known == "%s" and cells.text.str.contains(".", regex=False).any():
+        known = "%s.%f"  # whole seconds, written with a fraction all the same
     times, time_format, _ = read_cells(cells, options.model_copy(update={"time_format": known}))
     notes = about_numbers(name, cells.text[0], times, time_format)
     return TimeColumn(name, times.take(cells.codes), time_format, (name,), tuple(notes))
