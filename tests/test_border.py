@@ -97,3 +97,10 @@ def test_the_same_kind_comes_back(made):
     assert again["n"].tolist() == [1, 2]
     assert like(table, pd.DataFrame()) is table
     assert like(table, None) is table
+
+
+def test_names_that_repeat_are_refused():
+    frame = pd.concat([pd.DataFrame({"y": [1.0]}), pd.DataFrame({"y": [2.0]})], axis=1)
+    assert is_table(frame)
+    with pytest.raises(DataError, match="several columns called y"):
+        to_pandas(frame, "table")

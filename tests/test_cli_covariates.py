@@ -125,8 +125,13 @@ def test_from_a_messy_table_to_a_forecast(run):
 
     with_text = ahead()[lambda t: ~((t["shop"] == "Berlin") & (t["day"] == DAYS[3]))]
     code, more, err = run("predict", "run", "--future", written(with_text, "less.csv"))
+    assert code == 0, err
+    left = table[table["shop"] != "Berlin"].reset_index(drop=True)
+    pd.testing.assert_frame_equal(pd.read_csv(pd.io.common.StringIO(more)), left, rtol=1e-4)
+    assert "note: not forecast: 1 of 3 series (Berlin): the future table lacks 1 row(s), the first of series" in err
+    code, more, err = run("predict", "run", "--future", written(ahead()[lambda t: t["day"] != DAYS[3]], "none.csv"))
     assert (code, more) == (3, "")
-    assert "lacks 1 row(s), the first of series 'Berlin' at 2024-07-04" in run.one_line(err.splitlines()[-1])
+    assert "lacks 3 row(s), the first of series 'Aachen' at 2024-07-04" in run.one_line(err.splitlines()[-1])
 
     code, more, err = run("predict", "run")
     assert (code, more) == (3, "")

@@ -226,3 +226,19 @@ def test_a_missing_column_and_what_it_may_be(tsformer):
     assert code == 3
     assert "'passengers'" in tsformer.one_line(err)
     assert "did you mean 'passenger'" in err
+
+
+@pytest.mark.parametrize("flag", ["--input", "--future"])
+def test_a_table_that_is_read_is_not_written_over(tsformer, flag, tmp_path):
+    table = tmp_path / "table.csv"
+    table.write_text("ds,y\n2024-01-01,1\n")
+    code, _, err = tsformer("predict", str(tmp_path), flag, str(table), "--output", str(table))
+    assert code == 2
+    assert f"--output and {flag} are both {table}" in tsformer.one_line(err)
+    assert table.read_text().endswith("01,1\n")
+
+
+def test_tables_of_other_kinds_are_not_written(tsformer, tmp_path):
+    code, _, err = tsformer("predict", str(tmp_path), "--output", str(tmp_path / "x.xlsx"))
+    assert (code, list(tmp_path.iterdir())) == (2, [])
+    assert ".csv, .csv.gz or .parquet, not .xlsx" in tsformer.one_line(err)

@@ -69,6 +69,7 @@ class Good(nn.Module):
     """A small network that keeps the contract; each bad one below spoils one thing."""
 
     covariates: frozenset[str] = frozenset()
+    steps_apart = False
 
     def __init__(self, options: Options, problem: Problem) -> None:
         super().__init__()
@@ -232,6 +233,19 @@ class KnowsNothingOfThePast(ReadsCovariates):
 class TakesTheFirstStepForAll(ReadsCovariates):
     def of_horizon(self, batch):
         return batch.future_known[:, :1].mean(2)[..., None, None] if self.known else 0.0
+
+
+class ReadsAllStepsAtEach(ReadsCovariates):
+    """A linear map of all steps, as one that declares steps_apart must not be."""
+
+    steps_apart = True
+
+    def of_horizon(self, batch):
+        return (
+            (batch.future_known.mean(2) + batch.future_known.sum((1, 2))[:, None])[..., None, None]
+            if self.known
+            else 0.0
+        )
 
 
 class LeavesOutACode(ReadsCovariates):
@@ -415,7 +429,13 @@ def with_fit(fit):
 
 
 def of_class(build):
-    return ModelPlugin(config=Options, build=build, example=Options(), covariates=build.covariates)
+    return ModelPlugin(
+        config=Options,
+        build=build,
+        example=Options(),
+        covariates=build.covariates,
+        steps_apart=build.steps_apart,
+    )
 
 
 BAD = [
@@ -436,6 +456,7 @@ BAD = [
     ("check_future_covariates", DoesNotDeclareFuture),
     ("check_future_covariates", KnowsNothingOfThePast),
     ("check_future_covariates", TakesTheFirstStepForAll),
+    ("check_future_covariates", ReadsAllStepsAtEach),
     ("check_static_covariates", DoesNotDeclareStatic),
     ("check_static_covariates", LeavesOutACode),
     ("check_batch_invariance", LooksAtItsNeighbours),

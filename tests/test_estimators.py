@@ -1,5 +1,7 @@
 """The Python API: scikit-learn's manners, long and wide tables, the same runs as the command line."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +11,8 @@ from sklearn.exceptions import NotFittedError
 
 import tsformer
 from tsformer import Config, Field, Forecaster, ModelPlugin
+from tsformer.cli.app import main
+from tsformer.data.panel import Schema
 from tsformer.errors import DataError, PluginError, UsageError
 
 FAST = {"model_options": {"d_model": 16, "d_ff": 16}, "train_options": {"max_steps": 3}}
@@ -337,8 +341,10 @@ def test_what_is_known_ahead(tmp_path):
     pd.testing.assert_frame_equal(forecaster.predict(table, future=ahead), made)
     other = forecaster.predict(future=ahead.assign(promo=1 - ahead["promo"]))
     assert not np.allclose(other["sold"], made["sold"])
+    with pytest.warns(UserWarning, match=r"not forecast: 1 of 2 series \(a\): .* lacks 1 row\(s\), .* at 2024-03-02"):
+        assert forecaster.predict(future=ahead.drop(index=1))["shop"].tolist() == ["b"] * 3
     with pytest.raises(DataError, match="2024-03-02"):
-        forecaster.predict(future=ahead.drop(index=1))
+        forecaster.predict(future=ahead.drop(index=[1, 4]))
     loaded = tsformer.load(forecaster.save(tmp_path / "run"))
     assert loaded.future_covariates == ("promo",)
     np.testing.assert_allclose(loaded.predict(table, future=ahead)["sold"], made["sold"], rtol=1e-5)
@@ -356,6 +362,31 @@ def test_table_options():
         Forecaster("last_value", table_options={"gap": "fill"}, **KNOWN).fit(table)
     with pytest.raises(UsageError, match="'id' is none of table_options"):
         Forecaster("last_value", table_options={"id": "shop"}, **KNOWN).fit(table)
+
+
+def test_policies_of_a_table_stay_with_the_run(tmp_path):
+    days = pd.date_range("2024-01-01", periods=60)
+    table = pd.DataFrame({"day": days, "sold": np.arange(60.0) % 7}).astype({"sold": object})
+    table.loc[[7, 30], "sold"] = [None, "-999"]
+    table = table.drop(index=40)
+    table.to_csv(tmp_path / "shop.csv", index=False)
+    options = {"missing": "mask", "gaps": "fill", "sentinel": [-999]}
+    columns = {"time_column": "day", "targets": "sold", "horizon": 3, "lookback": 7}
+    fitted = Forecaster("last_value", table_options=options, **columns).fit(table)
+    read = Forecaster("last_value", **columns).fit(
+        tsformer.read("csv", path=str(tmp_path / "shop.csv"), time="day", target="sold", **options)
+    )
+    for name, forecaster in (("frame", fitted), ("panel", read)):
+        loaded = tsformer.load(forecaster.save(tmp_path / name))
+        for made in (loaded.predict(table), forecaster.predict(table)):
+            np.testing.assert_allclose(made["sold"], 3, rtol=1e-6)
+        assert loaded.get_params()["table_options"]["gaps"] == "fill"
+        with pytest.raises(SystemExit) as done:
+            main(["predict", str(tmp_path / name), "--input", str(tmp_path / "shop.csv")])
+        assert done.value.code == 0
+    document = json.loads((tmp_path / "frame" / "config.json").read_text())
+    del document["schema"]["policies"]  # as a run that was written before they were kept
+    assert Schema.from_json(document["schema"]).policies == {}
 
 
 def test_several_columns_of_ids_keep_their_types():

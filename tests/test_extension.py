@@ -166,3 +166,52 @@ def test_an_extended_panel_goes_on():
         assert longer.texts[rows] == (*texts[old], "", "")
     assert longer.breaks.tolist() == [1, 6]
     assert longer.masked
+
+
+def test_without_times_the_next_rows_of_each_series_count():
+    schema = replace(SCHEMA, time=None, frequency=None)
+    made = panel([5, 3], schema=schema)
+    rows = replace(panel([2, 3], ids=("b", "a"), schema=schema, masked=True), times=pd.RangeIndex(5))
+    known, notes = known_ahead(made, [pd.Index([5, 6]), pd.Index([3, 4])], rows, 2)
+    assert known.tolist() == [rows.values[2:4, 2:].tolist(), rows.values[:2, 2:].tolist()]
+    assert "ignored 1 of 5 rows" in notes[0]
+    with pytest.raises(DataError, match=r"lacks 1 row\(s\), the first of series 'b' for step 3"):
+        known_ahead(made, [pd.Index([5, 6, 7]), pd.Index([3, 4, 5])], rows, 3)
+
+
+def test_a_model_that_reads_none_needs_no_table_and_looks_at_none():
+    made = panel([3, 2])
+    known, notes = known_ahead(made, ahead(made, 2), None, 0)
+    assert np.isnan(known).all()
+    assert known.shape == (2, 2, 2)
+    assert notes == ()
+    twice = future([*ROWS, ROWS[3]])  # no fault of what is not looked at
+    known, notes = known_ahead(made, ahead(made, 2), twice, 0)
+    assert np.isnan(known).all()
+    assert notes == ("the future table is not looked at: the model reads no columns that are known ahead",)
+
+
+def test_why_so_much_is_needed_is_said():
+    made = panel([3, 2])
+    for table in (None, future(ROWS[:2])):
+        with pytest.raises(DataError, match=r"each of the next 2 step\(s\) of each series.* \(all at once\)$"):
+            known_ahead(made, ahead(made, 2), table, 2, " (all at once)")
+
+
+def test_a_finer_future_table_is_refused():
+    made = panel([3, 2])
+    hours = [
+        (shop, f"2024-01-{day:02d} {hour:02d}:00", 1.0, 1.0) for shop, day in [("a", 4), ("b", 3)] for hour in (0, 12)
+    ]
+    last = [("a", "2024-01-05", 1.0, 1.0), ("b", "2024-01-04", 1.0, 1.0)]
+    with pytest.raises(DataError, match=r"2 row.s. between the steps .* 2024-01-04 12:00 .* fitted on frequency D"):
+        known_ahead(made, ahead(made, 2), future(hours + last), 2)
+
+
+def test_weekends_may_stand_between_weekdays():
+    schema = replace(SCHEMA, frequency="B")
+    made = panel([5], ids=("a",), schema=schema)  # ends on a Friday
+    days = [("a", f"2024-01-{day:02d}", float(day), 0.0) for day in range(6, 20)]
+    known, notes = known_ahead(made, ahead(made, 10), future(days, schema), 10)
+    assert known[0, :, 0].tolist() == [8.0, 9.0, 10.0, 11.0, 12.0, 15.0, 16.0, 17.0, 18.0, 19.0]
+    assert notes == ("ignored 4 of 14 rows of the future table: no steps that are predicted",)

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tables import DAYS, message, table
 
-from tsformer.data.files import write_table
+from tsformer.data.files import content_of, write_table
 from tsformer.data.table_options import TableOptions
 from tsformer.errors import DataError, ResourceError, UsageError
 from tsformer.tables import container
@@ -290,3 +290,9 @@ def test_links_and_devices_are_written_to_not_replaced(tmp_path):
     assert (tmp_path / "real.csv").read_text() == "y\n1\n"
     write_table(pd.DataFrame({"y": [1]}), os.devnull)
     assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
+
+
+def test_a_device_is_no_file():
+    with pytest.raises(DataError, match="/dev/zero is a device, not a file"):
+        content_of("/dev/zero")
+    assert content_of("/dev/null") == b""

@@ -6,13 +6,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tsformer import fitting
+from tsformer import fitting, registry
 from tsformer.config import resolve
 from tsformer.config_layer import Layer
 from tsformer.data.panel import Panel, Schema
 from tsformer.data.selection import selected
-from tsformer.errors import DataError
+from tsformer.errors import DataError, DivergedError
 from tsformer.forecast import forecast
+from tsformer.registry import Kind
+from tsformer.training.loop import predict
 
 SMALL = {"d_model": "16", "d_ff": "16", "encoder_layers": "1", "tcn_layers": "1"}
 SHOPS = Schema(
@@ -114,6 +116,52 @@ def test_a_shorter_horizon_needs_its_own_rows_only(fitted):
     assert [len(days) for days in short.times] == [2, 2, 2]
     with pytest.raises(DataError, match=r"lacks 6 row\(s\), the first of series 'a' at 2024-07-03"):
         forecast(fitted, shops(), 4, ahead(2))
+
+
+READERS = {
+    "transformer": {"d_model": "8", "n_heads": "2", "d_ff": "8", "encoder_layers": "1"},
+    "tcn_transformer": SMALL,
+    "lstm": {"d_model": "8"},
+    "tcn": {"d_model": "8"},
+    "linear": {},
+    "ridge": {},
+}
+"""Every model that reads what is known ahead, small."""
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_shorter_forecast_is_the_start_of_the_long_one(name):
+    fitted = fitted_on(shops(), model={"name": name, **READERS[name]}, train={"max_steps": 8, "lr": "0.05"})
+    long = forecast(fitted, shops(), future=ahead()).values
+    changed = ahead()
+    changed.values[3::4, -1] = 30.0
+    moved = np.abs(forecast(fitted, shops(), future=changed).values - long).max(axis=(0, 2))
+    assert moved[3] > 1e-3
+    np.testing.assert_allclose(forecast(fitted, shops(), 2, ahead()).values, long[:, :2], rtol=1e-6)
+    if name in ("linear", "ridge"):  # one map from all steps to all steps
+        assert (moved[:2] > 1e-3).all()
+        with pytest.raises(
+            DataError, match=f"the next 4 .*model '{name}' reads those of all 4 steps that it was fitte"
+        ):
+            forecast(fitted, shops(), 2, ahead(2))
+    else:
+        np.testing.assert_allclose(forecast(fitted, shops(), 2, ahead(2)).values, long[:, :2], rtol=1e-5)
+
+
+def test_these_are_the_models_that_read_what_is_known_ahead():
+    plugins = {name: registry.get(Kind.MODEL, name) for name in registry.entries(Kind.MODEL)}
+    assert {name for name, plugin in plugins.items() if "future" in plugin.covariates} == set(READERS)
+
+
+@pytest.mark.parametrize("name", ["last_value", "drift", "seasonal_naive"])
+def test_a_model_that_reads_no_covariates_asks_for_none(name):
+    fitted = fitted_on(shops(), name)
+    made = forecast(fitted, shops())
+    assert np.isfinite(made.values).all()
+    assert not any("future" in note for note in made.notes)
+    given = forecast(fitted, shops(), future=ahead())
+    assert given.values.tolist() == made.values.tolist()
+    assert any("not looked at" in note for note in given.notes)
 
 
 def test_beyond_the_trained_horizon_more_has_to_be_known():
@@ -241,6 +289,8 @@ def test_short_series(short, rows, ids):
     if len(ids) == 2:
         assert made.values[0, :, 0].tolist() == [rows - 1.0] * 2
         assert list(made.times[0]) == list(pd.date_range("2024-01-01", periods=rows + 2)[-2:])
+        padded = "padded what the model sees of 1 of 2 series (a), with fewer than 4 rows"
+        assert (padded in made.notes) == (rows < 4)
     else:
         assert made.notes[0] == "not forecast, with too few rows: 1 of 2 series (a)"
 
@@ -306,3 +356,79 @@ def test_what_the_data_do_not_have(fitted):
     bare = replace(panel, static=None, schema=replace(panel.schema, static_covariates=()))
     with pytest.raises(DataError, match="needs the column 'region'"):
         forecast(fitted, bare, future=ahead())
+
+
+def test_values_outside_the_domain_stop_no_other_series():
+    panel = shops(schema=replace(SHOPS, future_covariates=(), calendar=()), missing=False)
+    logs = fitted_on(panel, "last_value", transform=["log"])
+    plain = forecast(logs, panel).values
+    panel.values[panel.offsets[2] - 1, 0] = -1.0
+    made = forecast(logs, panel)
+    assert made.history.ids == ("a", "c")
+    assert np.array_equal(made.values, plain[[0, 2]])
+    assert [len(days) for days in made.times] == [4, 4]
+    (note,) = made.notes
+    assert note.startswith("not forecast: 1 of 3 series (b): series 'b': transform 'log': 1 value(s) are not positive")
+    with pytest.raises(DataError, match="series 'b': transform 'log'"):
+        forecast(logs, selected(panel, np.array([False, True, False])))
+    panel.values[:, 0] = -1.0
+    with pytest.raises(DataError, match="series 'a': transform 'log'"):
+        forecast(logs, panel)
+
+
+def test_what_is_not_known_ahead_stops_no_other_series(fitted):
+    plain = forecast(fitted, shops(), future=ahead()).values
+    known = ahead()
+    known.values[5, -1] = np.nan
+    less = selected(known, np.array([True, True, False]))
+    made = forecast(fitted, shops(), future=less)
+    np.testing.assert_allclose(made.values, plain[:1], rtol=1e-5)
+    assert made.notes[0].startswith("not forecast: 1 of 3 series (c): the future table lacks 4 row(s)")
+    assert made.notes[1].startswith("not forecast: 1 of 2 series (b): the future table has no value in column 'promo'")
+    with pytest.raises(DataError, match="--future FILE"):
+        forecast(fitted, shops())
+
+
+def test_times_off_the_step_stop_no_other_series():
+    panel = plain_panel()
+    late = panel.times.to_series().to_numpy().copy()
+    late[29] += np.timedelta64(5, "h")
+    made = forecast(fitted_plain(), replace(panel, times=pd.DatetimeIndex(late)))
+    assert made.history.ids == ("b",)
+    assert made.values[:, :, 0].tolist() == [[59.0, 59.0]]
+    assert made.notes == ("not forecast: 1 of 2 series (a): 2024-01-30 05:00 does not lie on frequency D",)
+
+
+def test_what_is_not_finite_stops_no_other_series(monkeypatch):
+    def exploding(module, windows, *rest):
+        path = predict(module, windows, *rest)
+        path[windows.series.numpy() == len(windows) - 2] = np.inf
+        return path
+
+    monkeypatch.setattr("tsformer.forecast.predict", exploding)
+    made = forecast(fitted_plain(), plain_panel())
+    assert made.history.ids == ("b",)
+    assert made.notes[0].startswith("not forecast: 1 of 2 series (a): the forecast of series 'a' is not finite")
+    monkeypatch.setattr("tsformer.forecast.predict", lambda *args: np.full_like(predict(*args), np.nan))
+    with pytest.raises(DivergedError, match="series 'a' is not finite"):
+        forecast(fitted_plain(), plain_panel())
+
+
+@pytest.mark.parametrize("name", ["promo", "rain"])
+def test_a_column_that_a_series_did_not_have_in_training(name):
+    panel, column = shops(), SHOPS.columns.index(name)
+    rows = slice(panel.rows(1).start, panel.rows(1).start + 48)
+    panel.values[rows, column] = np.nan
+    panel.values[panel.rows(1).start + 48 : panel.rows(1).stop, column] = 1e6  # which no scale is known of
+    notes = []
+    layer = {"model": {"name": "ridge"}, "window": {"lookback": 14, "horizon": 4}}
+    found = fitting.fit(resolve([Layer(layer)], needs_data=False), panel, on_note=notes.append).fitted
+    assert f"{name!r} is left out, without a value in the training rows, of 1 of 3 series (b)" in notes
+    panel.values[panel.rows(1), column] = np.nan
+    without = fitting.fit(resolve([Layer(layer)], needs_data=False), panel).fitted
+    for key, weights in found.module.state_dict().items():
+        assert np.array_equal(weights.numpy(), without.module.state_dict()[key].numpy()), key
+    values = ahead()
+    plain = forecast(found, panel, future=values).values
+    values.values[values.rows(1), -1] *= 1e6
+    assert np.array_equal(forecast(found, panel, future=values).values, plain) == (name == "promo")

@@ -1,9 +1,11 @@
 """Whatever a file holds, reading it ends in a panel or in one line: never in another exception, never late."""
 
 import datetime
+import io
 import shlex
 import time
 
+import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 from tsformer.cli.app import main
 from tsformer.cli.inspect import DATA, MODEL
 from tsformer.cli.line_config import read_layers
+from tsformer.data.frames import load_panel
 from tsformer.errors import DataError, ResourceError
 from tsformer.inspection.search import inspect
 from tsformer.sources import read
@@ -91,6 +94,66 @@ def test_reading_ends_in_a_panel_or_in_one_line(file, content):
         assert said.strip()
     assert "\n" not in said
     assert time.process_time() - begun < SECONDS
+
+
+WRITTEN = {
+    "%Y-%m-%d": "D",
+    "%d/%m/%Y": "D",
+    "%m/%d/%Y": "D",
+    "%d.%m.%y": "D",
+    "%m/%d/%y": "D",
+    "%Y%m%d": "D",
+    "%d%m%Y": "D",
+    "%b %d, %Y": "D",
+    "%d.%m.%Y %H:%M": "h",
+    "%m/%d/%Y %I:%M %p": "h",
+    "%Y-%m-%dT%H:%M:%SZ": "h",
+    "%Y-%m-%d %H:%M:%S+02:00": "h",
+    "%s": "h",
+    "%Y": "Y",
+}
+STEPS = {"D": ["D", "7D", "MS"], "h": ["h", "15min", "D"], "Y": ["YS"]}
+
+
+@st.composite
+def known_tables(draw):
+    """A table with a column of ids or none, and what is in it: times of UTC, or local ones, and values by series."""
+    layout = draw(st.sampled_from(sorted(WRITTEN)))
+    step = draw(st.sampled_from(STEPS[WRITTEN[layout]]))
+    count, series = draw(st.integers(8, 40)), draw(st.sampled_from([1, 1, 2]))
+    latest = {"MS": 2020, "YS": 1985}.get(step, 2024)
+    start = draw(st.datetimes(datetime.datetime(1971, 1, 1), datetime.datetime(latest, 1, 1)))
+    times = pd.date_range(pd.Timestamp(start).normalize(), freq=step, periods=count)
+    offset = datetime.timedelta(hours=2) if "+02:00" in layout else datetime.timedelta(0)
+    stamps = [str(int(t.timestamp())) if layout == "%s" else t.strftime(layout) for t in times]
+    values = [[draw(st.integers(-(10**6), 10**6)) / 4 for _ in times] for _ in range(series)]
+    sep, marks = draw(st.sampled_from([(",", "."), (";", ","), ("\t", ",."), (";", ",.")]))
+    rows = [
+        [*(["north", "south"][which : which + 1] if series > 1 else []), stamp, _written(value, marks)]
+        for which in range(series)
+        for stamp, value in zip(stamps, values[which], strict=True)
+    ]
+    names = [*(["site"] if series > 1 else []), draw(st.sampled_from(["date", "time"])), "y"]
+    return "\n".join(sep.join(row) for row in [names, *rows]) + "\n", times - offset, values
+
+
+def _written(value, marks):
+    return f"{value:,.2f}".translate({ord("."): marks[0], ord(","): marks[1:]})
+
+
+@given(known_tables())
+@settings(patient, max_examples=100)
+def test_what_is_read_is_what_was_written_or_refused(table):
+    text, times, values = table
+    try:
+        panel = load_panel(io.StringIO(text))
+    except DataError:
+        return
+    read_times = panel.times
+    if isinstance(read_times, pd.DatetimeIndex) and read_times.tz is not None:
+        read_times = read_times.tz_convert("UTC").tz_localize(None)
+    assert list(read_times) == list(times) * len(values)
+    assert panel.values[:, 0].tolist() == [value for series in values for value in series]
 
 
 def inspected(path):

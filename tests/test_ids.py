@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-from tables import framed, said
+from tables import framed, panel, said
 
 from tsformer.data.forecast_table import forecast_frame
 from tsformer.data.frames import panel_from_frame, panel_with_schema
@@ -70,7 +70,7 @@ def test_a_few_duplicates_do_not_hide_the_series():
     assert find_ids(pd.concat([frame, frame.head(1)]), pd.Index([*frame["day"], DAYS[0]]), ["day"], "t") == ("shop",)
 
 
-@pytest.mark.parametrize("name", ["hour", "hr", "month", "comment", "y_int"])
+@pytest.mark.parametrize("name", ["hour", "hr", "month", "quartal", "kw", "monat", "stunde", "comment", "y_int"])
 def test_what_is_no_id(name):
     frame = long(part=range(24))[["day", "part", "y"]].rename(columns={"part": "hour"})
     if name in ("comment", "y_int"):
@@ -86,6 +86,75 @@ def test_series_one_after_another_need_not_overlap_much():
     assert find_ids(frame, frame["day"], ["day"], "t") == ("store",)
     mixed = frame.assign(store=[1, 2] * 12)
     assert find_ids(mixed, mixed["day"], ["day"], "t") == ()
+
+
+def blocks(**spans):
+    """Series one after another, each on the days from one number to another."""
+    parts = [(name, range(*span)) for name, span in spans.items()]
+    rows = [(name, pd.Timestamp("2024-01-01") + pd.Timedelta(days=day)) for name, days in parts for day in days]
+    return pd.DataFrame(rows, columns=["store", "day"]).assign(y=np.random.default_rng(0).normal(size=len(rows)))
+
+
+APART = {
+    "the later one first": {"B": (60, 120), "A": (0, 60)},
+    "one of two rows": {"A": (0, 30), "B": (30, 60), "C": (60, 90), "D": (90, 120), "E": (120, 150), "new": (0, 2)},
+    "hardly any overlap": {"A": (0, 32), "B": (30, 62), "C": (60, 92), "new": (5, 7)},
+    "in no order": {"C": (40, 60), "A": (0, 20), "D": (60, 80), "B": (20, 40)},
+}
+
+
+@pytest.mark.parametrize("name", APART)
+@pytest.mark.parametrize("rows", [slice(None), slice(None, None, -1)], ids=["ascending", "descending"])
+def test_times_that_start_again_with_a_block_are_those_of_another_series(name, rows):
+    made = panel_from_frame(blocks(**APART[name]).iloc[rows].reset_index(drop=True))
+    expected = {store: last - first for store, (first, last) in APART[name].items()}
+    assert dict(zip(made.ids, made.lengths, strict=True)) == expected
+
+
+def test_words_in_blocks_that_times_do_not_keep_are_no_ids():
+    frame = blocks(B=(60, 120), A=(0, 60))
+    for words in (["x"] * 50 + ["y"] * 70, ["x"] * 60 + ["y"] * 59 + ["x"], [*"abc", *["x"] * 57, *["y"] * 60]):
+        assert find_ids(frame.assign(store=words), frame["day"], ["day"], "t") == (), words
+
+
+def test_a_series_that_begins_where_another_one_ends_is_doubtful():
+    made = panel_from_frame(blocks(A=(0, 60), B=(60, 120)))
+    (doubt,) = [note for note in made.notes if note.level == "doubt"]
+    assert (made.lengths.tolist(), doubt.column, doubt.remedy) == ([120], "store", "--id store")
+    assert framed(blocks(A=(0, 60), B=(60, 120)), id="store").ids == ("A", "B")
+    assert not panel_from_frame(blocks(A=(0, 60)).assign(store=[*"ab"] * 30)).notes[1:]
+
+
+def test_whole_numbers_are_ids_however_they_are_stored():
+    frame = long(store=[1.0, 2.0, 7.0])
+    assert find_ids(frame, frame["day"], ["day"], "t") == ("store",)
+    frame["store"] += 0.5
+    assert find_ids(frame, frame["day"], ["day"], "t") == ()
+
+
+def test_numbers_beyond_all_floats_are_no_trouble():
+    frame = long(store=[10**400, 2 * 10**400, 1])
+    assert find_ids(frame, frame["day"], ["day"], "t") == ("store",)
+
+
+def written(*rows, columns="country"):
+    return f"{columns},day,y\n" + "".join(f"{row},{day:%Y-%m-%d},{i}\n" for row in rows for i, day in enumerate(DAYS))
+
+
+@pytest.mark.parametrize(
+    ("content", "ids"),
+    [
+        (written("NA", "DE"), ["NA", "DE"]),
+        (written("DE", "FR", "NAN"), ["DE", "FR", "NAN"]),
+        (written("Af,NA", "Af,DE", "As,DE", columns="part,country"), ["Af/NA", "Af/DE", "As/DE"]),
+    ],
+)
+def test_names_that_are_words_for_nothing_are_read_as_written(content, ids):
+    with pytest.raises(DataError, match=r"names none in 12 row.*NA among them") as error:
+        panel(content)
+    columns = error.value.finding.options["data.id"]
+    assert columns == content.split(",day")[0].split(",")
+    assert list(panel(content, id=columns).ids) == ids
 
 
 def test_few_repeats_are_duplicates():

@@ -171,3 +171,11 @@ def test_steps_are_counted_in_words():
     times = pd.to_datetime(["2024-01-01 00:00", "2024-01-01 01:00", "2024-01-01 02:00", "2024-01-02 03:30"])
     assert step_histogram(times) == [("1 h", 2), ("1 d 1 h 30 min", 1)]
     assert step_histogram(pd.Index([0.0, 0.5, 1.5, 2.0])) == [("0.5", 2), ("1", 1)]
+
+
+def test_days_that_begin_at_midnight_in_another_zone():
+    days = pd.date_range("2024-01-01", periods=300, tz="Europe/Paris").tz_convert("UTC")
+    finding = fault(days)
+    assert finding.options == {"data.tz": "Europe/Berlin"}
+    assert "--tz Europe/Berlin reads them as days" in finding.text
+    assert infer_frequency(days.tz_convert("Europe/Berlin")) == "D"

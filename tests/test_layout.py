@@ -144,6 +144,56 @@ def test_other_tables_stay_as_they_are(name):
     assert arrange(frame, TableOptions(), "table")[0] is frame
 
 
+WEEKS = [f"{{}}{k % 52 + 1}/{2020 + k // 52}" for k in range(60)]
+
+
+@pytest.mark.parametrize(("name", "word"), [("kw", "KW"), ("week", "Wk"), ("Monat", "Monat "), ("label", "KW")])
+def test_a_row_for_each_time_is_no_series(name, word):
+    rows = [(week.format(word), *range(10)) for week in WEEKS]
+    text = wide([f"store{i}" for i in range(1, 11)], rows, first=name)
+    frame = pd.read_csv(io.StringIO(text))
+    assert arrange(frame, TableOptions(), "table")[0] is frame
+    assert len(arrange(frame, TableOptions(id=[name]), "table")[0]) == 600
+
+
+def test_many_rows_of_few_numbered_columns_are_doubtful():
+    rows = [(f"shop {chr(97 + i)}", *range(10)) for i in range(12)]
+    text = wide([f"store{i}" for i in range(1, 11)], rows, first="name")
+    made = panel(text)
+    (doubt,) = [note for note in made.notes if note.level == "doubt"]
+    assert (len(made.ids), doubt.kind, "store1, store2" in doubt.text) == (12, "layout", True)
+    by_rows = panel(text, target=[f"store{i}" for i in range(1, 11)])
+    assert by_rows.values.shape == (12, 10)
+    few = panel(wide([f"store{i}" for i in range(1, 11)], rows[:10], first="name"))
+    assert all(note.level == "note" or note.kind != "layout" for note in few.notes)
+
+
+def test_years_across_and_months_by_words_that_cannot_be_joined():
+    months = ["Januar", "Februar", "Maerz", "April", "Mai", "Juni", "Juli", "August"]
+    text = wide(range(2018, 2022), [(month, 1, 2, 3, i) for i, month in enumerate(months)], first="Monat")
+    with pytest.raises(DataError, match=r"row for each 'Monat'.*--id Monat") as error:
+        panel(text)
+    assert error.value.finding.options == {}
+    assert len(panel(text, id="Monat").ids) == 8
+
+
+def test_hours_down_and_days_across_are_one_series():
+    days = [f"2024-01-{day:02}" for day in range(1, 6)]
+    rows = [(f"{hour:02}:00", *(24 * day + hour for day in range(5))) for hour in range(24)]
+    made = panel(wide(days, rows, first="uhrzeit"))
+    assert (made.schema.frequency, made.values[:, 0].tolist()) == ("h", [*range(120)])
+
+
+@pytest.mark.parametrize("first", [None, "place"])
+def test_numbers_after_any_word_are_no_months(first):
+    frame = pd.DataFrame({f"Sensor {i}": np.arange(9.0) ** i for i in (10, 11, 12)})
+    if first:
+        frame.insert(0, first, [*"abcdefghi"])
+    assert arrange(frame, TableOptions(), "table")[0] is frame
+    dated = frame.rename(columns={"Sensor 10": "Jan 2020", "Sensor 11": "Feb 2020", "Sensor 12": "Mar 2020"})
+    assert first is None or len(arrange(dated, TableOptions(), "table")[0]) == 27
+
+
 def test_columns_that_the_user_names_are_not_turned():
     text, _ = covid()
     frame = pd.read_csv(io.StringIO(text))

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -33,6 +34,26 @@ def settings(model, transforms=(), **window):
 
 @pytest.fixture
 def panel(make_panel):
+    return holed(make_panel)
+
+
+@pytest.fixture
+def with_covariates(make_panel):
+    """The same with every kind of covariate: past and future ones with holes of their own, static ones, a calendar."""
+    bare = holed(make_panel)
+    rng = np.random.default_rng(1)
+    more = rng.normal(size=(len(bare.values), 2))
+    more[rng.random(more.shape) < 0.25] = np.nan
+    names = {"past_covariates": ("rain",), "future_covariates": ("promo",), "static_covariates": ("size", "region")}
+    return replace(
+        bare,
+        values=np.hstack([bare.values, more]),
+        schema=replace(bare.schema, **names, calendar=("dayofweek",)),
+        static=pd.DataFrame({"size": [1.0, np.nan], "region": ["north", "south"]}),
+    )
+
+
+def holed(make_panel):
     """Two targets that lack different values, and a gap in time."""
     rng = np.random.default_rng(0)
     series = [np.sin(np.arange(rows) / 2)[:, None] + rng.normal(0, 0.1, (rows, 2)) + 3 for rows in (100, 80)]
@@ -55,9 +76,11 @@ def outcome(module, objective, batch, truth):
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("behind", [float("nan"), 1e30])
-def test_nothing_behind_a_mask_matters(panel, model, behind):
-    ready = make_ready(settings(model), panel)
+@pytest.mark.parametrize("given", ["panel", "with_covariates"])
+def test_nothing_behind_a_mask_matters(given, model, behind, request):
+    ready = make_ready(settings(model), request.getfixturevalue(given))
     parts, module = ready.prepared.parts, ready.fitted.module.train()
+    assert parts.problem.future_covariates == (3 if given == "with_covariates" else 0)  # two of the calendar
     windows = parts.train
     assert not windows.mask[:, 0].equal(windows.mask[:, 1])
     batch = windows.batch()
@@ -88,9 +111,10 @@ def test_a_fit_with_missing_values_is_scored_on_real_ones(panel, model):
 
 @pytest.mark.parametrize("transforms", [["log_return"], ["seasonal_difference", "difference"], ["boxcox", "robust"]])
 def test_with_transforms_too(panel, transforms):
-    result = fit(settings("ridge", transforms), panel)
+    result = fit(settings("ridge", transforms, season=12), panel)
     assert np.isfinite(result.forecast).all()
-    assert result.test.overall["mae"] < 10
+    naive = result.baselines["last_value"]
+    assert result.test.overall["mae"] < 0.9 * naive.overall["mae"]
 
 
 def test_what_is_missing_is_missing_in_the_score(make_panel):

@@ -134,6 +134,38 @@ def test_the_scale_of_mase_is_of_real_steps_within_a_stretch(make_panel):
     assert np.isnan(seasonal_scale(panel, np.array([7]), 5)).all()  # every season lies across the gap
 
 
+def test_the_scale_of_mase_is_that_of_each_series_alone(make_panel):
+    """Many holed series with gaps, some shorter than a season, against sums by hand."""
+    rng = np.random.default_rng(0)
+    lengths, season = rng.integers(1, 30, 40), 4
+    series = [rng.normal(size=(rows, 2)) for rows in lengths]
+    for values in series:
+        values[rng.random(values.shape) < 0.2] = np.nan
+    series[3] = np.tile(rng.normal(size=(season, 2)), (5, 1)) + 1e9  # repeats itself
+    series[4] = np.full((20, 2), np.nan)
+    lengths = np.array([len(values) for values in series])
+    before = rng.integers(0, lengths + 1)
+    before[3] = 17
+    breaks = np.flatnonzero(rng.random(lengths.sum()) < 0.1)
+    panel = make_panel(series, masked=True, breaks=breaks[~np.isin(breaks, np.cumsum(lengths)) & (breaks > 0)])
+    scale = seasonal_scale(panel, before, season)
+    assert np.isnan(scale).any()
+    for number, values in enumerate(series):
+        start = int(panel.offsets[number])
+        gaps = {int(row) - start for row in panel.breaks}
+        for target in range(2):
+            steps = []
+            for row in range(season, int(before[number])):
+                there, here = values[row - season, target], values[row, target]
+                if not gaps & set(range(row - season + 1, row + 1)) and not np.isnan(here - there):
+                    steps.append(abs(here - there))
+            if number == 3 or not steps:
+                assert np.isnan(scale[number, target])
+            else:
+                assert scale[number, target] == pytest.approx(np.mean(steps), rel=1e-12)
+    assert np.isnan(seasonal_scale(panel, before, 10_000)).all()
+
+
 def test_naive_forecasts_of_missing_values(make_panel):
     nan = np.nan
     panel = make_panel([[nan, nan, 3.0], [1.0, 20.0, nan, 11.0, nan, nan, 7.0]], masked=True)

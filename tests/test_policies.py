@@ -147,7 +147,10 @@ def test_rows_without_a_value_on_closed_days_are_no_rows():
     frame = pd.DataFrame({"t": days, "y": np.where(days.day_of_week == 6, NAN, 1.0)})
     panel = made(frame)
     assert (panel.schema.frequency, len(panel.values)) == ("B", 50)
-    assert said(panel) == ["left out 10 row(s) without any value on days that are closed, the first line 7"]
+    assert said(panel) == [
+        "left out 10 row(s) without any value on days that are closed, the first line 7",
+        "weekends are taken as closed: frequency B",
+    ]
     assert len(made(frame, fitted="B").values) == 50
     frame.loc[5, "y"] = 2.0
     assert fault(frame, fitted="B").kind == "irregular", "a value on a Sunday is none of these"
@@ -212,6 +215,27 @@ def test_rows_of_one_time_are_refused_by_what_they_hold():
     assert (found.kind, found.row, found.count, found.example) == ("duplicates", "line 3", 1, "2024-01-02")
     assert "repeats 1 time(s), the first 2024-01-02 in line 3 and line 4: their values differ" in found.text
     assert found.options == {"data.duplicates": "mean"}
+
+
+def test_too_many_rows_of_one_time_are_no_duplicates():
+    hours = pd.date_range("2024-01-01", periods=48, freq="h")
+    half = [pd.Timestamp(hour.strftime("%Y-%m-%d ") + f"{hour.hour % 12:02}:00") for hour in hours]
+    frame = pd.DataFrame({"t": half, "y": range(48)})
+    found = fault(frame)
+    assert (found.options, found.count) == ({}, 24)
+    assert "--id" in found.remedy
+    assert "--duplicates mean" in found.remedy
+    assert len(made(frame, duplicates="mean", gaps="split").values) == 24
+    assert fault(frame, freq="h").options == {}
+    assert fault(frame.assign(y=1.0), freq="h").options == {"data.duplicates": "mean"}
+    assert fault(frame.iloc[:14]).options == {"data.duplicates": "mean"}, "2 of 14"
+
+
+@pytest.mark.parametrize("name", ["quarter", "kw", "month", "monat"])
+def test_parts_of_a_time_tell_no_series_apart(name):
+    frame = pd.DataFrame({"t": np.repeat(pd.date_range("2000-01-01", periods=5, freq="YS"), 4), "y": range(20)})
+    assert fault(frame.assign(site=[*"abcd"] * 5)).options == {"data.id": ["site"]}
+    assert fault(frame.assign(**{name: [1, 2, 3, 4] * 5})).options == {}
 
 
 @pytest.mark.parametrize("policy", ["first", "last", "mean", "sum"])

@@ -8,7 +8,7 @@ from sklearn.preprocessing import StandardScaler
 from tsformer.config import resolve
 from tsformer.config_layer import Layer
 from tsformer.data.frames import panel_from_frame
-from tsformer.data.precision import check_precision
+from tsformer.data.precision import _middle, check_precision
 from tsformer.data.transforms import Chain
 from tsformer.errors import DataError
 from tsformer.preparation import prepare
@@ -135,3 +135,21 @@ def test_missing_values_are_neither_lost_nor_outliers(make_panel):
 def test_a_series_without_any_value_has_nothing_to_lose(make_panel):
     panel = make_panel([near_60(60), np.full(60, np.nan)], masked=True)
     check_precision(panel, Chain([]), Chain([]).forward(panel))
+
+
+def test_what_lies_between_the_outliers_is_that_of_sorted_values():
+    """Series of several lengths, holed, by plain lists: one in a hundred, at least one, is left out at each end."""
+    rng = np.random.default_rng(0)
+    lengths = [1, 2, 3, 3, 250, 250, 40, 0, 7]
+    parts = [rng.normal(size=rows) for rows in lengths]
+    for part in parts[4:6]:
+        part[rng.random(len(part)) < 0.4] = np.nan
+    parts[3][:] = np.nan
+    wanted = []
+    for part in parts:
+        some = sorted(part[~np.isnan(part)].tolist()) or [0.0]
+        out = min(max(1, len(some) // 100), (len(some) - 1) // 2)
+        low, high = some[out], some[len(some) - 1 - out]
+        wanted.append((high - low, max(abs(low), abs(high))))
+    found = _middle(np.concatenate(parts), np.cumsum([0, *lengths]))
+    assert list(zip(*map(list, found), strict=True)) == wanted

@@ -100,6 +100,46 @@ def test_a_series_that_never_changes_is_doubtful():
     assert "'s1'" in doubt.text
 
 
+TIMES = pd.date_range("2023-12-20", periods=400, freq="6h")
+BERLIN = TIMES.tz_localize("UTC").tz_convert("Europe/Berlin")
+MEASURED = {
+    "hours": [5, 8, 7, 3] * 100,
+    "minutes": [*range(40)] * 10,
+    "Q": [1, 3, 2, 4] * 100,
+    "week": [*range(20)] * 20,
+    "day": [7, 30, 4, 4] * 100,
+    "month": [1, 7, 3, 12] * 100,
+    "units": [200101, 200112, 200104, 200102] * 100,
+}
+AGAIN = {
+    "year": BERLIN.year,
+    "quarter": BERLIN.quarter,
+    "month": BERLIN.month,
+    "day": BERLIN.day,
+    "hour": BERLIN.hour,
+    "weekday": BERLIN.day_of_week + 1,
+    "doy": BERLIN.day_of_year,
+    "week": TIMES.isocalendar()["week"],
+    "kw": TIMES.strftime("%U").astype(int),
+    "weekofyear": (TIMES.day_of_year - 1) // 7 + 1,
+    "units": [int(stamp) for stamp in TIMES.strftime("%Y%m")],
+    "booked": [int(stamp) for stamp in TIMES[::-1].strftime("%Y%m%d")],
+}
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_numbers_that_are_no_part_of_the_time_are_forecast_whatever_they_are_called(name):
+    frame = pd.DataFrame({"date": TIMES, "y": np.sin(np.arange(400)), name: np.array(MEASURED[name])})
+    assert panel_from_frame(frame).schema.targets == ("y", name)
+
+
+@pytest.mark.parametrize("name", AGAIN)
+def test_parts_of_the_time_are_not_forecast(name):
+    """Also those in another zone, and weeks by other rules."""
+    frame = pd.DataFrame({"date": TIMES, "y": np.sin(np.arange(400)), name: np.array(AGAIN[name], dtype=int)})
+    assert panel_from_frame(frame).schema.targets == ("y",)
+
+
 def test_rows_of_the_future_are_left_out():
     frame = shops()
     ahead = frame[frame["day"] >= DAYS[8]].index
@@ -154,6 +194,13 @@ def test_future_rows_that_cannot_be_taken(schema):
     twice.loc[7, "price"] = 99
     with pytest.raises(DataError, match=r"differ in 1 row\(s\) of one time, the first in row 1 and row 7"):
         future_panel(twice, schema)
+
+
+@pytest.mark.parametrize("empty", [0, 6])
+def test_of_two_rows_of_the_future_the_real_value_counts(schema, empty):
+    twice = pd.concat([future(), future().head(1)], ignore_index=True)
+    twice.loc[empty, "price"] = np.nan
+    assert np.array_equal(future_panel(twice, schema).values, future_panel(future(), schema).values, equal_nan=True)
 
 
 def test_a_single_row_of_the_future():

@@ -40,6 +40,21 @@ def test_ids_are_text_as_written():
         panel(long([("a", DAYS[0], 1), ("", DAYS[1], 1), ("a", DAYS[2], 1)]), id="shop")
 
 
+def test_a_country_across_the_top_that_is_called_na():
+    wide = "country," + ",".join(DAYS) + "\n" + "".join(f"{name},1,2,3,4,5,6,7\n" for name in ("NA", "DE"))
+    with pytest.raises(DataError, match=r"names no series in 7 row\(s\).*NA among them") as error:
+        panel(wide)
+    assert error.value.finding.options == {"data.id": ["country"]}
+    assert panel(wide, id="country").ids == ("NA", "DE")
+
+
+def test_empty_names_are_for_the_user_to_complete():
+    rows = [(key, day, 1) for key in ("a", "") for day in DAYS]
+    with pytest.raises(DataError, match="complete or remove them") as error:
+        panel(long(rows), id="shop")
+    assert error.value.finding.options == {}
+
+
 def test_an_id_that_does_not_tell_series_apart():
     pairs = "x,z,date,y\n" + "".join(f"{x},{z},{day},1\n" for x in "ab" for z in "cd" for day in DAYS)
     with pytest.raises(DataError, match=r"in series 'a'.*: do 'x' and 'z' tell the series apart\? --id x,z") as error:
@@ -54,6 +69,16 @@ def test_one_frequency_for_all():
     rows = [("a", day, 1) for day in DAYS] + [("b", day, 1) for day in (*DAYS[:3], DAYS[4])]
     with pytest.raises(DataError, match=r"series 'b': 1 step\(s\) of D missing"):
         panel(long(rows), id="shop")
+
+
+def test_weekends_that_are_taken_as_closed_are_said():
+    days = [str(day.date()) for day in pd.bdate_range("2024-01-01", periods=20)]
+    (note,) = panel(long([("a", day, 1) for day in days]), id="shop").notes[:1]
+    assert (note.kind, note.level, note.text) == ("closed", "note", "weekends are taken as closed: frequency B")
+    (doubt,) = panel(long([("a", day, 1) for day in days[:10]]), id="shop").notes[:1]
+    assert (doubt.kind, doubt.level, doubt.count) == ("closed", "doubt", 10)
+    chosen = panel(long([("a", day, 1) for day in days[:10]]), id="shop", freq="B")
+    assert all(note.kind != "closed" for note in chosen.notes)
 
 
 def test_weekdays_hold_for_a_series_too_short_to_show_them():

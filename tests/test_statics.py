@@ -52,11 +52,43 @@ def test_new_series_are_seen_with_the_eyes_of_the_fitted_ones():
     assert "east" in note
 
 
-def test_a_constant_is_scaled_by_one():
-    same = panel(size=[4.0, 4.0])
+@pytest.mark.parametrize(("value", "count"), [(4.0, 2), (0.1, 7), (-1e9 / 3, 1000), (0.0, 3)])
+def test_a_constant_is_scaled_by_one(value, count):
+    """The standard deviation of seven times 0.1 is 1.4e-17 to numpy."""
+    same = panel(size=[value] * count)
     statics = Statics.fit(same)
-    assert statics.numbers(same).tolist() == [[0.0], [0.0]]
-    assert statics.numbers(panel(size=[5.0])).tolist() == [[1.0]]
+    assert statics.numbers(same)[:, 0] == pytest.approx(np.zeros(count), abs=1e-6)
+    assert statics.numbers(panel(size=[value + 1])) == pytest.approx(1.0, rel=1e-6)
+
+
+def test_a_small_spread_on_a_high_level_is_no_constant():
+    size = 1e6 + np.array([1e-3, 2e-3, 3e-3])
+    made = panel(size=size)
+    np.testing.assert_allclose(Statics.fit(made).numbers(made)[:, 0], [-np.sqrt(1.5), 0, np.sqrt(1.5)], rtol=1e-4)
+
+
+@pytest.mark.parametrize("kind", [object, "category", "string"])
+def test_words_of_any_type_are_coded_alike(kind):
+    words = pd.Series(["b", None, "a", "b"], dtype=kind)
+    statics = Statics.fit(panel(region=words))
+    assert statics.words == {"region": ("a", "b")}
+    assert statics.codes(panel(region=words))[:, 0].tolist() == [2, 0, 1, 2]
+    assert statics.codes(panel(region=pd.Series([None, "c", "a"], dtype=kind)))[:, 0].tolist() == [0, 0, 1]
+    assert statics.notes(panel(region=pd.Series([None, "c", "a"], dtype=kind))) == (
+        "static covariate 'region': unknown to the model are c",
+    )
+
+
+def test_codes_that_are_numbers_in_a_column_of_words():
+    statics = Statics.fit(panel(region=pd.Series([1, "x", 2], dtype=object)))
+    assert statics.codes(panel(region=[2, 1, 3]))[:, 0].tolist() == [2, 1, 0]
+
+
+def test_words_are_looked_up_once_for_each_column(monkeypatch):
+    made = panel(**{f"c{i}": ["x", "y"] for i in range(5)})
+    statics = Statics.fit(made)
+    monkeypatch.setattr(Statics, "codes", None)
+    assert statics.notes(made) == ()
 
 
 def test_it_comes_back_from_json():

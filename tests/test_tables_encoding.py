@@ -23,9 +23,17 @@ TEXTS = [
     ("cp1250", "data,ilość,wartość\nŁódź,1,2\nKraków,2,2\nWrocław,3,3\n"),
     ("cp1250", "měsíc,příjem\nČeské Budějovice,2\n"),
     ("cp1251", "дата,температура,осадки\nМосква,1,2\n"),
+    ("cp1251", "день,цена\n1,2\n"),
     ("koi8-r", "дата,температура,осадки\nМосква,1,2\n"),
     ("cp1253", "ημερομηνία,θερμοκρασία\nΑθήνα,3\n"),
     ("cp1254", "tarih,sıcaklık,yağış\nİstanbul,1,2\nŞişli,2,2\n"),
+    ("gb18030", "日期,价格\n2024-01-01,5\n"),
+    ("gb18030", "A股,PM2.5浓度\n1,2\n"),
+    ("cp949", "KOSPI지수,판매량\n1,2\n"),
+    ("cp850", "für,größe\n1,2\n"),
+    ("cp850", "Datum;Größe;Straße\n1;2;3\n"),
+    ("iso8859-2", "data,ilość,wartość\nŚwidnik,1,2\nWrocław,3,3\n"),
+    ("iso8859-2", "měsíc,příjem\nPlzeň,2\nŠumava,3\nžatec,3\n"),
     ("utf-16-le", "date,größe\n2020-01-01,1\n"),
     ("utf-16-be", "date,größe\n2020-01-01,1\n"),
 ]
@@ -61,3 +69,26 @@ def test_noise_is_refused_with_place_and_remedy():
         as_utf8(b"a,b\n1,2\n1,\xa0\x81\xff\xfe\x90\n", None, "x.csv")
     assert "x.csv is not written in utf-8 at byte 10 (line 3)" in str(error.value)
     assert error.value.finding.row == "line 3"
+
+
+def test_what_reads_alike_in_two_scripts_is_refused():
+    content = "嘉庚,杜甫\n1,2\n".encode("gb18030")
+    with pytest.raises(DataError) as error:
+        as_utf8(content, None, "x.csv")
+    assert error.value.finding.kind == "encoding"
+    assert "--encoding gb18030" in str(error.value)
+    assert "--encoding cp949" in str(error.value)
+    assert as_utf8(content, "gb18030", "x.csv")[0].decode() == "嘉庚,杜甫\n1,2\n"
+
+
+@pytest.mark.parametrize("text", ["größe,y\n1,Zürich", "date,y\n1,東京"])
+def test_utf8_that_is_cut_off_is_refused(text):
+    whole = text.encode()
+    last = len(text[-1].encode()) if not text[-1].isascii() else len("ürich".encode())
+    for left in range(1, last):
+        content = whole[: len(whole) - left]
+        try:
+            content.decode()
+        except UnicodeDecodeError:
+            with pytest.raises(DataError, match=r"x.csv ends within a character of UTF-8 in line 2"):
+                as_utf8(content, None, "x.csv")

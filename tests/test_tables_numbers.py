@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tsformer.data.cells import LINE
+from tsformer.data.frames import load_panel, read_panel
 from tsformer.data.table_options import TableOptions
 from tsformer.errors import DataError
 from tsformer.tables.decimals import comma_or_point, decimal_of
@@ -37,7 +38,7 @@ NAN = float("nan")
         (["12,34,567.5", "1,23,456"], [1234567.5, 123456], ["thousands"]),
         (["7.83%", "-0.93 %"], [7.83, -0.93], ["percent"]),
         (["1.38M", "610.66K", "0.5B", "2T"], [1.38e6, 610660, 5e8, 2e12], ["size"]),
-        (["$1.5", "-$2.25", "3 €"], [1.5, -2.25, 3], ["currency"]),
+        (["$1.5", "-$2.25", "3 $"], [1.5, -2.25, 3], ["currency"]),
         (["(1.5)", "2"], [-1.5, 2], ["accounting"]),
         (["\u22121.5", "2"], [-1.5, 2], []),
         (["1", "--", "NM", "nil", "."], [1, NAN, NAN, NAN, NAN], ["marker"] * 4),
@@ -102,6 +103,35 @@ def test_what_cannot_be_read_is_refused_with_what_settles_it(cells, options, exp
     finding = error.value.finding
     assert (finding.level, finding.column) == ("fault", "y")
     assert finding.options == options
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (["3%", "0.03", "4%"], "'0.03' in line 3 is written without the sign % that others have"),
+        (["$5", "€6", "$7"], "'€6' in line 3 is written with another sign than '$5'"),
+        (["5 EUR", "6 USD"], "'6 USD' in line 3 is written with another sign than '5 EUR'"),
+    ],
+)
+def test_units_that_differ_are_refused(cells, expected):
+    with pytest.raises(DataError) as error:
+        numbers(cells)
+    assert expected in str(error.value)
+    finding = error.value.finding
+    assert (finding.kind, finding.column, finding.row, finding.options) == ("units", "y", "line 3", {})
+
+
+@pytest.mark.parametrize(
+    ("cells", "values"),
+    [
+        (["3%", "0", "4.5%"], [3, 0, 4.5]),
+        (["$5", "6.5", "USD 7"], [5, 6.5, 7]),
+        (["€5", "6 EUR", "EUR 7"], [5, 6, 7]),
+        (["1.5K", "2.5"], [1500, 2.5]),
+    ],
+)
+def test_units_that_are_the_same(cells, values):
+    assert numbers(cells).values.tolist() == values
 
 
 def test_the_options_of_a_refusal_settle_it():
@@ -196,6 +226,36 @@ def test_points_that_may_separate_thousands_are_said(rows, doubtful):
     assert [note.kind for note in settled.notes] == ["separator"]
 
 
+def test_points_between_thousands_beside_tabs_are_doubted():
+    text = "when\tvisitors\n" + "".join(f"0{n}.01.2023\t{cell}\n" for n, cell in enumerate(["950", "1.234", "7"], 1))
+    assert [note.kind for note in read_file(io.StringIO(text), TableOptions()).notes] == ["separator", "decimal"]
+
+
+@pytest.mark.parametrize(
+    ("cells", "known", "values"),
+    [
+        (["1.234", "1.300"], ",", [1234, 1300]),
+        (["1.234", "1.300"], ".", [1.234, 1.3]),
+        (["1.234", "1.35"], ",", [1.234, 1.35]),
+        (["1.234", "1,5"], ",", [1234, 1.5]),
+    ],
+)
+def test_the_mark_of_a_table_that_is_known_settles_points(cells, known, values):
+    text = "when;visitors\n" + "".join(f"2023-01-0{n};{cell}\n" for n, cell in enumerate(cells, 1))
+    raw = read_file(io.StringIO(text), TableOptions(), decimal=known)
+    assert [note.kind for note in raw.notes] == ["separator"]
+    decimal = decimal_of(raw.frame, TableOptions()) or known
+    column = as_numbers(raw.frame["visitors"], "visitors", TableOptions(), "x", named=True, decimal=decimal)
+    assert column.values.tolist() == values
+
+
+def test_new_rows_are_written_as_the_table_that_is_known():
+    rows = "".join(f"2023-01-{n:02};{n}.234,5\n" for n in range(1, 10))
+    schema = load_panel(io.StringIO("when;visitors\n" + rows), TableOptions()).schema
+    again = read_panel(io.StringIO("when;visitors\n2023-01-10;1.234\n2023-01-11;1.300\n"), schema)
+    assert again.values[:, 0].tolist() == [1234, 1300]
+
+
 def test_whole_numbers_beside_such_points_speak_for_thousands():
     text = "when;visitors\n01.01.2023;950\n02.01.2023;7\n03.01.2023;88\n04.01.2023;1.234\n"
     (doubt,) = [note for note in read_file(io.StringIO(text), TableOptions()).notes if note.level == "doubt"]
@@ -238,16 +298,35 @@ def test_one_doubt_for_all_columns():
     assert found[0].text.startswith("-999 lies far from all other values in 2 column(s) (a, b), 10 cell(s)")
 
 
-def test_minus_one_beside_counts():
+@pytest.mark.parametrize(
+    "series",
+    [
+        np.r_[np.arange(20, 80), [-1.0] * 10],  # counts
+        np.r_[np.tile([3.0, 4, 5, 6, 7], 20), [-1.0] * 11],
+        np.r_[np.tile([0.0, 60, 75, 100], 20), [-100.0] * 3],
+        np.r_[np.arange(100.0), -999],
+        np.r_[np.arange(100.0), 9999],
+        np.r_[np.tile([1.0, 2, 3, 4], 20), 9, 9],
+    ],
+)
+def test_what_may_be_measured_is_a_remark_only(series):
+    (found,) = doubts(y=series)
+    assert found.level == "doubt"
+    assert found.options == {}
+    assert f"--sentinel {series[-1]:g}" in found.remedy
+
+
+def test_a_number_in_the_rows_of_a_made_up_one_is_one():
     counts = np.r_[np.arange(20, 80), [-1.0] * 10]
-    assert doubts(y=counts)[0].options == {"data.sentinel": [-1.0]}
+    found = doubts(days=counts, spread=np.where(counts < 0, -9.99, counts / 9))
+    assert [finding.options for finding in found] == [{"data.sentinel": [-9.99]}, {"data.sentinel": [-1.0]}]
 
 
 @pytest.mark.parametrize(
     "series",
     [
         np.arange(-200.0, 200.0),
-        np.r_[np.arange(100.0), -999],
+        np.r_[np.arange(1100.0), -999],
         np.r_[np.tile([-1.0, 0, 1], 30)],
         np.r_[np.arange(100.0), [99.0] * 20],
         np.full(50, -999.0),

@@ -90,6 +90,41 @@ def test_names_and_rows(text, names, lines, said):
     assert kinds(raw) == said
 
 
+@pytest.mark.parametrize(
+    ("text", "lines", "said"),
+    [
+        ("id,date,y\n#1,2024-01-01,1\nB,2024-01-01,2\nC,2024-01-01,3\n", [2, 3, 4], ["hashes"]),
+        ("id,date,y\nB,2024-01-01,1\n#1,2024-01-01,\nC,2024-01-01,3\n", [2, 3, 4], ["hashes"]),
+        ("id,date,y\nB,2024-01-01,1\n#old,2024-01-01,gone\nC,2024-01-01,3\n", [2, 4], ["comment"]),
+        ("id,y\nB,1\n# moved to Rome,2024\nC,3\n", [2, 4], ["hidden"]),
+        ("date,y\n#2024-01-01,1\n2024-01-02,2\n2024-01-03,3\n", [3, 4], ["hidden"]),
+        ("date,y\n2024-01-01,1\n# 2024-01-02,2\n2024-01-03,3\n", [2, 4], ["hidden"]),
+        ("date,y\n# measured by hand\n2024-01-01,1\n2024-01-02,2\n", [3, 4], ["comment"]),
+        ("#2024-01-01,1\n2024-01-02,2\n2024-01-03,3\n", [2, 3], ["no_header", "hidden"]),
+        ("#1,2024-01-01,1\nB,2024-01-01,2\nC,2024-01-01,3\n", [1, 2, 3], ["no_header", "hashes"]),
+        ("t,power\nUTC,MW\n# x\n2020-01-01,1\n2020-01-02,2\n", [4, 5], ["units", "comment"]),
+        ('"a\nb",y\n\n# x\n1,2\n3,4\n', [5, 6], ["comment"]),
+    ],
+)
+def test_lines_that_begin_with_a_hash(text, lines, said):
+    raw = read(text)
+    assert list(raw.frame.index) == lines
+    assert kinds(raw) == said
+    assert [note.level for note in raw.notes if note.kind == "hidden"] == ["doubt"] * said.count("hidden")
+    written = text.split("\n")
+    assert [str(cell) for cell in raw.frame.iloc[:, 0]] == [written[line - 1].split(",")[0] for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("0,1\n5,6\n7,8\n", True), ("2020,2021\n5,6\n7,8\n", True), (",0\n5,6\n7,8\n", False)],
+)
+def test_numbers_that_are_taken_for_names_are_said(text, said):
+    raw = read(text)
+    assert list(raw.frame.index) == [2, 3]
+    assert kinds(raw) == ["numbers_as_names"] * said
+
+
 def test_a_blank_line_in_a_table_of_one_column_is_a_missing_value():
     frame = read("y\n1\n\n3\n\n").frame
     assert list(frame.index) == [2, 3, 4]

@@ -117,9 +117,12 @@ def test_the_order_of_day_and_month_is_decided_by_all_rows(dayfirst, periods):
 
 
 @pytest.mark.parametrize("dayfirst", [True, False])
-def test_weekdays_follow_each_other_over_a_weekend(dayfirst):
+def test_weekdays_of_one_month_may_be_the_first_of_some_months(dayfirst):
     times = pd.date_range("2024-01-02", "2024-01-12", freq="B")
-    assert same(found({"date": times.strftime("%d/%m/%Y" if dayfirst else "%m/%d/%Y")}).times, times)
+    cells = times.strftime("%d/%m/%Y" if dayfirst else "%m/%d/%Y")
+    with pytest.raises(DataError, match="--dayfirst or --no-dayfirst says which"):
+        found({"date": cells})
+    assert same(found({"date": cells}, dayfirst=dayfirst).times, times)
 
 
 def test_months_on_their_first_day_for_two_years():
@@ -256,3 +259,79 @@ def test_any_cells_are_times_or_one_line(cells, name, more, given_name):
         again = pd.DataFrame({name: pd.Series(written, dtype=object)})
         read = read_time(again, (name,), TableOptions(time_format=column.time_format), "t")
         assert list(read.times) == list(column.times)
+
+
+def test_years_of_two_digits():
+    months = pd.date_range("1955-01-31", "1979-12-31", freq="ME")
+    column = found({"date": months.strftime("%d/%m/%y")})
+    assert same(column.times, months)
+    assert "column 'date': years of two digits are 1955 to 1979" in said(column)
+    ahead = pd.date_range(pd.Timestamp.now().normalize(), periods=30)
+    assert same(found({"date": ahead.strftime("%d.%m.%y")}).times, ahead)
+    old = pd.date_range("1935-01-31", "1961-12-31", freq="ME").strftime("%d/%m/%y")
+    with pytest.raises(
+        DataError, match=r"'31/12/49' is read as 2049-12-31.*four digits, or say --time-format"
+    ) as error:
+        found({"date": old})
+    assert error.value.finding.kind == "century"
+    assert found({"date": old}, time_format="%d/%m/%y").times[0] == pd.Timestamp("2035-01-31")
+
+
+@pytest.mark.parametrize("name", ["date", "Datum", "day"])
+def test_dates_in_digits_keep_their_zeros(name):
+    days = pd.date_range("2024-01-01", periods=60)
+    frame = pd.DataFrame({name: days.strftime("%d%m%Y"), "y": 1.0})
+    column = read_time(frame, (name,), TableOptions(), "table")
+    assert (list(column.times), column.time_format) == (list(days), "%d%m%Y")
+    if name != "day":
+        assert same(find_time(frame, ("y",), TableOptions(), "table").times, days)
+
+
+def test_years_that_begin_in_one_year_and_end_in_the_next():
+    for between in "/-":
+        column = found({"season": [f"{year}{between}{(year + 1) % 100:02}" for year in range(1990, 2012)]})
+        assert same(column.times, pd.date_range("1990-01-01", periods=22, freq="YS"))
+        assert column.time_format == "%Y"
+        assert "column 'season': of intervals (A - B) the start is the time, 1990 in the first" in said(column)
+    months = pd.date_range("2000-01-01", periods=24, freq="MS")
+    assert same(found({"month": months.strftime("%Y-%m")}).times, months)
+
+
+@pytest.mark.parametrize("time_format", ["%G-%V", "%G/%V", "%G%V"])
+@pytest.mark.parametrize("name", ["week", "year_week", "KW"])
+@pytest.mark.parametrize("number", [False, True])
+def test_a_year_and_a_number_in_a_column_of_weeks(time_format, name, number):
+    if number and time_format != "%G%V":
+        return
+    mondays = pd.date_range("2024-01-01", periods=12, freq="7D")
+    cells = mondays.strftime(time_format)
+    frame = pd.DataFrame({name: cells.astype(int) if number else cells, "y": 1.0})
+    column = read_time(frame, (name,), TableOptions(), "table")
+    assert same(column.times, mondays)
+    assert list(write_times(pd.DatetimeIndex(column.times), column.time_format)) == list(cells)
+    assert any("2024-01-01" in note for note in said(column))
+    assert same(read_time(frame, (name,), TableOptions(time_format=column.time_format), "table").times, mondays)
+
+
+def test_hours_from_to_without_blanks():
+    clock = [f"{hour:02}:00-{(hour + 1) % 24:02}:00" for hour in range(24)]
+    hours = pd.date_range("2024-02-28", periods=72, freq="h")
+    days = np.repeat(["28.02.2024", "29.02.2024", "01.03.2024"], 24)
+    column = found({"MTU": [f"{day} {hour}" for day, hour in zip(days, clock * 3, strict=True)]})
+    assert (list(column.times), column.time_format) == (list(hours), "%d.%m.%Y %H:%M")
+    column = found({"Datum": days, "Zeit": clock * 3})
+    assert (list(column.times), column.columns) == (list(hours), ("Datum", "Zeit"))
+    offset = found({"time": hours.strftime("%Y-%m-%d %H:%M-01:00")})
+    assert same(offset.times, hours.tz_localize("UTC-01:00"))
+
+
+def test_days_at_the_start_of_months_do_not_make_weekdays_of_one():
+    with pytest.raises(DataError, match="--dayfirst or --no-dayfirst says which"):
+        found({"date": ["03/01/2024", "04/01/2024", "05/01/2024", "08/01/2024", "09/01/2024"]})
+
+
+def test_a_column_of_dates_that_are_no_times_is_refused():
+    decimals = [f"{year}.{month}" for year in (2000, 2001) for month in range(1, 13)]
+    with pytest.raises(DataError, match=r"column 'date' is called like a time, but holds numbers.*--time") as error:
+        found({"date": [float(cell) for cell in decimals]})
+    assert error.value.finding.kind == "irregular_time"

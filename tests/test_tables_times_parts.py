@@ -134,3 +134,18 @@ def test_columns_of_different_times_are_asked_for():
         find_time(pd.DataFrame(columns), (), TableOptions(), "table")
     assert error.value.finding.options == {"data.time": ["order_date"]}
     assert find_time(pd.DataFrame(columns), ("order_date",), TableOptions(), "table").name == "ship_date"
+
+
+@pytest.mark.parametrize(
+    ("name", "letter", "frequency"),
+    [("quarter", "Q", "QS"), ("quarter", "Q0", "QS"), ("month", "M", "MS"), ("week", "W", "W-MON")],
+)
+def test_a_letter_before_a_part_of_the_year(name, letter, frequency):
+    times = pd.date_range("2019-01-07" if name == "week" else "2019-01-01", periods=30, freq=frequency)
+    number = {"Q": times.quarter, "M": times.month, "W": times.isocalendar().week.to_numpy()}[letter[0]]
+    cells = [f"{letter}{n}" if letter[0] == "Q" else f"{letter}{n:02}" for n in number]
+    frame = pd.DataFrame({"year": times.isocalendar().year.to_numpy() if name == "week" else times.year, name: cells})
+    column = find_time(frame, (), TableOptions(), "table")
+    assert (list(column.times), column.columns) == (list(times), ("year", name))
+    again = read_time(frame.tail(2), column.columns, TableOptions(time_format=column.read_format), "table")
+    assert same(again.times, times[-2:])

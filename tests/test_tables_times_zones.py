@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tsformer.data.frames import panel_from_frame
 from tsformer.data.table_options import TableOptions
 from tsformer.errors import DataError, UsageError
 from tsformer.tables.times import read_time
@@ -61,6 +62,20 @@ def test_ids_keep_series_apart():
     frame = pd.DataFrame({"a": ["x"] * 9 + ["y"] * 9, "b": 1, "time": [*wall, *wall]})
     column = read_time(frame, ("time",), TableOptions(tz="Europe/Berlin", id=("a", "b")), "table")
     assert (column.times == AUTUMN.append(AUTUMN)).all()
+
+
+@pytest.mark.parametrize("order", ["one after another", "by time"])
+@pytest.mark.parametrize("days", [2, 40])
+def test_series_that_nobody_names_keep_the_hour_that_comes_twice(order, days):
+    moments = pd.date_range("2024-10-26 00:00", periods=24 * days, freq="h", tz="Europe/Berlin")
+    wall = [*moments.tz_localize(None).strftime("%Y-%m-%d %H:%M")]
+    frame = pd.DataFrame({"time": wall * 2, "site": np.repeat(["A", "B"], len(wall)), "y": np.arange(2.0 * len(wall))})
+    if order == "by time":
+        frame = frame.sort_values(["time", "site"], kind="stable", ignore_index=True)
+    panel = panel_from_frame(frame, TableOptions(tz="Europe/Berlin"))
+    assert panel.ids == ("A", "B")
+    assert (panel.times == moments.append(moments)).all()
+    assert panel.values[:, 0].tolist() == list(range(2 * len(wall)))
 
 
 @pytest.mark.parametrize(

@@ -114,11 +114,22 @@ def test_each_series_has_its_own_state_and_a_new_one_is_fitted_on_its_rows(make_
 def test_values_outside_the_domain_are_named(make_panel, name):
     panel = make_panel([[1.0, 2.0, -37.63, 0.0, 5.0]], names=["price"])
     chain = chain_of(name)
-    with pytest.raises(DataError, match=r"2 value\(s\) .*column 'price' at 2020-01-03.*row 3"):
-        chain.fit(panel, np.array([4]))
-    chain.fit(panel, np.array([2]))  # the training rows are fine, the rest is not
-    with pytest.raises(DataError, match="row 3"):
-        chain.forward(panel)
+
+    def transformed(train):
+        chain.fit(panel, np.array([train]))
+        return chain.forward(panel)
+
+    for train in (4, 2):  # with some of them in training, or none
+        with pytest.raises(DataError, match=r"2 value\(s\) .*column 'price' at 2020-01-03.*row 3"):
+            transformed(train)
+
+
+def test_a_fit_transforms_only_what_other_transforms_are_fitted_on(make_panel, monkeypatch):
+    chain, forwards = chain_of("log", "standard"), []
+    monkeypatch.setattr(Link, "forward", lambda link, rows, state: forwards.append(link.name) or np.log(rows))
+    chain.fit(make_panel([np.arange(1.0, 9.0)] * 3), np.array([5, 5, 5]))
+    assert forwards == ["log"] * 3
+    assert chain.states["s0"][1]["mean"] == [pytest.approx(np.log(np.arange(1.0, 6.0)).mean())]
 
 
 def _panel(series):

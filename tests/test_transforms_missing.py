@@ -7,6 +7,7 @@ from sklearn.preprocessing import MinMaxScaler, PowerTransformer, RobustScaler, 
 from tsformer import registry
 from tsformer.data.empty_columns import refuse_empty
 from tsformer.data.transforms import Chain, Link
+from tsformer.data.windows import cut_windows
 from tsformer.errors import DataError, PluginError
 from tsformer.registry import Kind
 
@@ -189,3 +190,26 @@ def test_a_negative_price_is_named_with_what_else_there_is(make_panel):
     assert (finding.row, finding.example) == ("row 3 of the series", "-37.63")
     with pytest.raises(DataError, match="column 'WTI' at 2020-01-03"):
         Chain([link_of("log_return")]).forward(panel)
+
+
+@pytest.mark.parametrize("place", [1, 2, 3, 18, 19])
+def test_a_break_near_an_end_is_none_of_the_series_beside_it(masked, place):
+    """The seasonal difference of 4 steps takes more rows than there are between the break and the end."""
+    chain = Chain([link_of("seasonal_difference", period=4)])
+    series = [np.random.default_rng(i).uniform(1, 9, 20) for i in range(3)]
+
+    def windows(breaks):
+        panel = masked(series, breaks=np.array(breaks, dtype=np.int64))
+        chain.fit(panel, np.array([20, 20, 20]))
+        data = chain.forward(panel)
+        shape = {"lookback": 3, "horizon": 2, "targets": 1}
+        span = np.full(3, 3), np.full(3, 16)
+        cut = cut_windows(data.tensor(), data.offsets, *span, **shape, mask=data.mask(), breaks=data.breaks)
+        return [cut.origins[cut.series == i].tolist() for i in range(3)]
+
+    broken, whole = windows([20 + place]), windows([])
+    assert [broken[0], broken[2]] == [whole[0], whole[2]]
+    assert len(whole[0]) == 16 - 3 - 2 + 1
+    lost, stop = 16 + place - 4, 16 + place  # rows of the second series after the chain that lie across the break
+    kept = [o for o in whole[1] if not any(o - 3 < row < o + 2 for row in (lost, stop))]
+    assert broken[1] == kept

@@ -3,6 +3,8 @@
 A message says what is wrong, where, and what to do, in one line; the command line prints it without a traceback.
 """
 
+from __future__ import annotations
+
 import difflib
 import os
 import re
@@ -11,9 +13,13 @@ import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tsformer.findings import Finding
 from tsformer.folder import same_folder
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 class TsformerError(Exception):
@@ -21,9 +27,13 @@ class TsformerError(Exception):
 
     Args:
         faults: what is wrong, usually one; as text, each is one line, whatever the names in it hold.
+
+    Attributes:
+        series: which of several series are at fault, boolean `[series]`, where that is known.
     """
 
     exit_code = 1
+    series: np.ndarray | None = None
 
     def __init__(self, *faults: object) -> None:
         super().__init__(*faults)

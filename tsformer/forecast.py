@@ -13,16 +13,17 @@ from torch import Tensor, nn
 
 from tsformer.building import device_in_use, rebuilt
 from tsformer.data.cells import listed
+from tsformer.data.empty_columns import without_unlearned
 from tsformer.data.extension import extended, known_ahead
 from tsformer.data.frames import forecast_frame
 from tsformer.data.frequency import next_times
 from tsformer.data.panel import Panel
 from tsformer.data.precision import check_precision
-from tsformer.data.selection import selected
-from tsformer.data.transforms import Chain
+from tsformer.data.selection import blaming, named, selected
+from tsformer.data.transforms import Chain, Transformed
 from tsformer.data.wall import as_numbers, usual_clocks
 from tsformer.data.windows import Windows
-from tsformer.errors import DivergedError, UsageError
+from tsformer.errors import DataError, DivergedError, UsageError
 from tsformer.fitted import Fitted
 from tsformer.history import forecastable, in_columns_of, last_stretches
 from tsformer.nn.outputs import output_of
@@ -58,7 +59,7 @@ class Forecast:
         panel = self.history
         each = np.repeat(np.arange(len(panel.ids)), panel.lengths)
         targets = panel.values[:, None, : len(panel.schema.targets)]
-        past = forecast_frame(panel.schema, [panel.ids[series] for series in each], [panel.times], targets)
+        past = forecast_frame(panel.schema, np.array(panel.ids, dtype=object)[each].tolist(), [panel.times], targets)
         table = pd.concat([past, self.to_frame()], ignore_index=True)
         series = np.concatenate([each, np.repeat(np.arange(len(panel.ids)), self.values.shape[1])])
         table[free_name(table, "kind")] = np.where(np.arange(len(table)) < len(past), "history", "forecast")
@@ -69,7 +70,7 @@ def forecast(fitted: Fitted, panel: Panel, horizon: int | None = None, future: P
     """Predict what follows the last row of every series, each one as if it were alone.
 
     A series that was not in the fit gets its transforms from its own rows; the notes name it, and series that cannot
-    be forecast where others can.
+    be forecast where others can, with the first reason.
 
     Args:
         fitted: the model.
@@ -78,29 +79,44 @@ def forecast(fitted: Fitted, panel: Panel, horizon: int | None = None, future: P
         future: rows with the future covariates of these steps, where the model needs any; see `known_ahead`.
 
     Raises:
-        DataError: too few rows, values outside a transform's domain, or what is known ahead is missing.
+        DataError: too few rows, values outside a transform's domain, or what is known ahead is missing, in all series.
         UsageError: a horizon that the model cannot do.
-        DivergedError: the model's answer is not finite.
+        DivergedError: the model's answer is not finite, in all series.
     """
-    problem = fitted.problem
-    horizon = problem.horizon if horizon is None else horizon
+    horizon = fitted.problem.horizon if horizon is None else horizon
     if not isinstance(horizon, Integral) or isinstance(horizon, bool) or not 1 <= horizon <= MOST_STEPS:
         raise UsageError(f"--horizon must be a whole number from 1 to {MOST_STEPS}, not {horizon!r}")
     horizon = int(horizon)
     panel, notes = forecastable(fitted, in_columns_of(panel, fitted.schema))
+    while True:
+        try:
+            made = _forecast(fitted, panel, horizon, future)
+        except (DataError, DivergedError) as error:
+            bad = error.series
+            if bad is None or bad.all() or not bad.any():
+                raise
+            notes += (f"not forecast: {named(panel, bad)}: {error.sentence()}",)
+            panel = selected(panel, ~bad)
+        else:
+            return replace(made, notes=notes + made.notes)
+
+
+def _forecast(fitted: Fitted, panel: Panel, horizon: int, future: Panel | None) -> Forecast:
+    """The forecast of series that have enough to look back on. An error names those at fault, where it is not all."""
+    problem = fitted.problem
+    notes: tuple[str, ...] = ()
     module, steps = fitted.module, problem.horizon
     if horizon > problem.horizon:
         module, steps = _with_horizon(fitted, horizon), horizon
 
-    rows, chain, ahead = panel, fitted.chain, 0
-    times = _times_ahead(panel, steps if problem.future_covariates else horizon)
+    rows, ahead = panel, 0
+    times = blaming(lambda some: _times_ahead(some, steps if problem.future_covariates else horizon), panel)
     if problem.future_covariates:
-        known, more = known_ahead(panel, times, future, horizon)
-        rows, chain, ahead, notes = extended(panel, times, known), _with_new(chain, panel), steps, notes + more
+        known, more = known_ahead(panel, times, future, *_needed(fitted, horizon, steps))
+        rows, ahead, notes = extended(panel, times, known), steps, more
     elif future is not None:
-        notes += ("the future table is not looked at: the model was fitted without future covariates",)
-    data = chain.forward(rows)
-    check_precision(rows, chain, data)
+        notes = ("the future table is not looked at: the model was fitted without future covariates",)
+    chain, data = blaming(lambda *both: _transformed(fitted.chain, *both), panel, rows)
     series, origins = np.arange(len(panel.ids)), data.offsets[1:] - ahead
     tensor, mask = model_rows(rows, chain, data)
     numbers, codes = model_statics(panel, fitted.statics)
@@ -122,14 +138,37 @@ def forecast(fitted: Fitted, panel: Panel, horizon: int | None = None, future: P
     with fitted.settings.model.at_fault("prediction"):
         path = predict(module, windows, output_of(problem), device_in_use(module))
     values = chain.inverse(path[:, :horizon], data, series, origins)
-    if not np.isfinite(values).all():
-        bad = panel.ids[int(np.argwhere(~np.isfinite(values))[0][0])]
-        raise DivergedError(
-            f"the forecast{f' of series {bad!r}' if panel.schema.id else ''} is not finite; "
-            "are the rows on the scale of those that the model was fitted on?"
+    bad = ~np.isfinite(values).all(axis=(1, 2))
+    if bad.any():
+        whose = f" of series {panel.ids[int(bad.argmax())]!r}" if panel.schema.id else ""
+        error = DivergedError(
+            f"the forecast{whose} is not finite; are the rows on the scale of those that the model was fitted on?"
         )
-    notes += _notes(fitted, panel)
-    return Forecast(values, [some[:horizon] for some in times], panel, notes)
+        error.series = bad
+        raise error
+    return Forecast(values, [some[:horizon] for some in times], panel, (*notes, *_notes(fitted, panel)))
+
+
+def _transformed(chain: Chain, panel: Panel, rows: Panel) -> tuple[Chain, Transformed]:
+    """The chain with the states of all series, and rows after it: those of the panel, and maybe some ahead of them."""
+    if chain.links:  # what is known ahead cannot be scaled where nothing was learned of its column
+        new = np.isin(panel.ids, chain.unseen(panel))
+        rows, _ = without_unlearned(rows, np.where(new, panel.lengths, rows.lengths))
+    chain = _with_new(chain, panel)
+    data = chain.forward(rows)
+    check_precision(rows, chain, data)
+    return chain, data
+
+
+def _needed(fitted: Fitted, horizon: int, steps: int) -> tuple[int, str]:
+    """Of how many steps ahead covariates have to be known, and why where it is more than are predicted."""
+    plugin = fitted.settings.model.plugin
+    if "future" in plugin.unread(fitted.problem):
+        return 0, ""
+    if plugin.steps_apart or horizon == steps:
+        return horizon, ""
+    name = fitted.settings.model.name
+    return steps, f" (model '{name}' reads those of all {steps} steps that it was fitted for to predict any of them)"
 
 
 def _tokens(fitted: Fitted, panel: Panel) -> Tensor | None:

@@ -14,7 +14,7 @@ from tsformer.config import validate_options
 from tsformer.data.frames import future_panel, panel_from_frame, panel_with_schema
 from tsformer.data.panel import Panel, Schema
 from tsformer.data.sequences import Sequences
-from tsformer.data.table_options import TableOptions
+from tsformer.data.table_options import COLUMNS, TableOptions
 from tsformer.errors import UsageError
 from tsformer.estimators import Estimator, shared_arguments, short
 from tsformer.fitted import Fitted
@@ -155,7 +155,7 @@ class Forecaster(Estimator):
         self._check_fitted()
         fitted = self.fitted_
         assert isinstance(fitted.schema, Schema)
-        options = self._policies()
+        options = self._policies() if self.table_options else sources.policies(fitted.settings, fitted.schema)
         panel: Panel | Sequences
         if data is None:
             panel = self._rows or sources.read_rows(fitted.settings, None, fitted.schema)
@@ -218,9 +218,8 @@ class Forecaster(Estimator):
 
     def _policies(self) -> TableOptions:
         """The table options, without the columns, which are arguments of their own."""
-        own = ("target", "time", "id", "text", "future_covariates", "past_covariates", "static_covariates")
         given = dict(self.table_options or {})
-        for name in own:
+        for name in COLUMNS:
             if name in given:
                 raise UsageError(f"'{name}' is none of table_options: {type(self).__name__} has arguments for columns")
         options = validate_options(TableOptions, "table_options", given)
@@ -266,12 +265,8 @@ def _names(names: Any) -> tuple[str, ...]:
 
 
 def _policies_of(settings: Settings, schema: Schema) -> dict[str, Any] | None:
-    """The table options of a run, but for its columns; policies are known where it was fitted on a file."""
-    options: dict[str, Any] = {}
-    config = settings.data.config if settings.data is not None else None
-    if isinstance(config, TableOptions):
-        kept = ("missing", "duplicates", "gaps", "freq", "tz", "sentinel", "na")
-        options = {name: getattr(config, name) for name in kept if name in config.model_fields_set}
+    """The table options of a run, but for its columns."""
+    options = sources.policies(settings, schema).policies()
     if schema.calendar:
         options |= {"calendar": schema.calendar}
     if schema.holidays:

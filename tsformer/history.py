@@ -9,7 +9,7 @@ import numpy as np
 
 from tsformer.data.cells import listed
 from tsformer.data.panel import Panel, Schema
-from tsformer.data.selection import selected
+from tsformer.data.selection import named, selected
 from tsformer.data.split import too_short
 from tsformer.errors import DataError, did_you_mean
 from tsformer.fitted import Fitted
@@ -99,11 +99,14 @@ def forecastable(fitted: Fitted, panel: Panel) -> tuple[Panel, tuple[str, ...]]:
     notes = []
     for left_out, why in ((few, "too few rows"), (blind & ~few, f"no value in the last {lookback + lost} rows")):
         if left_out.any():
-            notes.append(f"not forecast, with {why}: {_named(panel, left_out)}")
+            notes.append(f"not forecast, with {why}: {named(panel, left_out)}")
+    padded = (rows < lost + lookback) & ~few & ~blind
+    if padded.any():
+        notes.append(f"padded what the model sees of {named(panel, padded)}, with fewer than {lookback + lost} rows")
     for channel, name in enumerate(panel.schema.targets):
         unseen = ~seen[:, channel] & ~blind & ~few
         if unseen.any():
-            notes.append(f"'{name}' has no value in the last {lookback + lost} rows of {_named(panel, unseen)}")
+            notes.append(f"'{name}' has no value in the last {lookback + lost} rows of {named(panel, unseen)}")
     return selected(panel, ~few & ~blind), tuple(notes)
 
 
@@ -115,10 +118,3 @@ def _seen(panel: Panel, rows: np.ndarray) -> np.ndarray:
     counts = np.concatenate([np.zeros((1, targets)), np.cumsum(np.isfinite(panel.values[:, :targets]), axis=0)])
     stops = panel.offsets[1:]
     return np.asarray(counts[stops] > counts[stops - rows])
-
-
-def _named(panel: Panel, some: np.ndarray) -> str:
-    if panel.schema.id is None:
-        return "the series"
-    names = [name for name, it in zip(panel.ids, some, strict=True) if it]
-    return f"{len(names)} of {len(panel.ids)} series ({listed(names)})"

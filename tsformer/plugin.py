@@ -163,6 +163,8 @@ class ModelPlugin:
         persistent: False for a model that cannot be saved without pickle; it serves evaluation only.
         covariates: what a forecast reads beside the past: "future" covariates (`Batch.past_known`, `future_known`),
             "static" ones (`Batch.static`, `static_codes`), or both. Of others the user is told that they do nothing.
+        steps_apart: True when what is predicted of a step does not change with `future_known` of later steps, so that
+            a forecast of fewer steps than fitted needs no more of it; otherwise all of it has to be known.
     """
 
     config: type[Config]
@@ -172,6 +174,7 @@ class ModelPlugin:
     fit: Callable[[Any, Any, Any], None] | None = None
     persistent: bool = True
     covariates: frozenset[str] | set[str] = frozenset()
+    steps_apart: bool = False
 
     def __post_init__(self) -> None:
         _check_declaration(self, self.config, self.example, self.build)

@@ -10,11 +10,12 @@ import torch
 from torch import Tensor
 
 from tsformer.data.calendar import calendar_features, calendar_width
-from tsformer.data.empty_columns import refuse_empty
+from tsformer.data.empty_columns import refuse_empty, without_unlearned
 from tsformer.data.frequency import hours_in_week, season_of
 from tsformer.data.panel import Panel, Schema
 from tsformer.data.precision import check_precision
 from tsformer.data.ragged import Ragged
+from tsformer.data.selection import named
 from tsformer.data.short_series import check_windows, stretches, without_short
 from tsformer.data.split import Split, check_split, split_by_time
 from tsformer.data.statics import Statics
@@ -106,8 +107,15 @@ def prepare(settings: Settings, panel: Panel, split: Split | None = None, earlie
     else:
         check_split(split, panel.lengths, horizon, lookback, chain.lost, panel.ids if panel.schema.id else None)
     refuse_empty(panel, split.train)
+    unlearned = np.zeros((len(panel.ids), len(panel.schema.columns)), dtype=bool)
+    if chain.links:
+        panel, unlearned = without_unlearned(panel, split.train)
+        notes += _unlearned(panel, unlearned)
     chain.fit(panel, split.train)
     data = chain.forward(panel)
+    if unlearned.any():  # a forecast learns of these series from the rows that it follows
+        partly = {panel.ids[series] for series in np.flatnonzero(unlearned.any(axis=1))}
+        chain = Chain(chain.links, {name: states for name, states in chain.states.items() if name not in partly})
     tensor, mask = model_rows(panel, chain, data)
     check_precision(panel, chain, data)
     words, tokens = _texts(settings, panel, split, chain.lost, earlier)
@@ -158,6 +166,15 @@ def prepare(settings: Settings, panel: Panel, split: Split | None = None, earlie
     if settings.task is Task.PRETRAIN:
         parts = with_hidden_steps(parts, settings.train)
     return Prepared(panel, split, chain, data, problem, train, validation, test, parts, notes)
+
+
+def _unlearned(panel: Panel, unlearned: np.ndarray) -> tuple[str, ...]:
+    """A line for each column that is left out in some series."""
+    return tuple(
+        f"{name!r} is left out, without a value in the training rows, of {named(panel, some)}"
+        for name, some in zip(panel.schema.columns, unlearned.T, strict=True)
+        if some.any()
+    )
 
 
 def model_rows(panel: Panel, chain: Chain, data: Transformed) -> tuple[Tensor, Tensor | None]:

@@ -73,8 +73,13 @@ def read_future(settings: Settings, source: str, schema: Schema) -> Panel:
     Raises:
         DataError: rows that cannot be taken.
     """
+    return new_rows.read_future(source, schema, policies(settings, schema))
+
+
+def policies(settings: Settings, schema: Schema) -> TableOptions:
+    """How new rows are read, like the table that the run was fitted on: from a file, or one in memory."""
     config = settings.data.config if settings.data else None
-    return new_rows.read_future(source, schema, config if isinstance(config, TableOptions) else None)
+    return config if isinstance(config, TableOptions) else TableOptions.model_validate(schema.policies)
 
 
 def _rows(settings: Settings, source: str | None, schema: Schema | SequenceSchema) -> Panel | Sequences:
@@ -87,7 +92,7 @@ def _rows(settings: Settings, source: str | None, schema: Schema | SequenceSchem
         if source is None:
             return load_data(data)
         if isinstance(schema, Schema):
-            return read_panel(source, schema)
+            return read_panel(source, schema, policies(settings, schema))
     except DataError as error:
         if source is not None:
             raise

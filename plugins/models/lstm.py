@@ -54,4 +54,5 @@ plugin = ModelPlugin(
     example=LSTMConfig(d_model=16, n_layers=2, n_heads=2, decoder_layers=1, d_ff=32, decoder="autoregressive"),
     tasks=set(Task),
     covariates={"future", "static"},
+    steps_apart=True,
 )

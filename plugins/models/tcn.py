@@ -73,4 +73,5 @@ plugin = ModelPlugin(
     example=TCNConfig(d_model=16, n_layers=2),
     tasks=set(Task),
     covariates={"future", "static"},
+    steps_apart=True,
 )

@@ -100,4 +100,5 @@ plugin = ModelPlugin(
     example=TCNTransformerConfig(d_model=16, n_heads=2, stride=2, tcn_layers=2, encoder_layers=1, d_ff=32),
     tasks=set(Task),
     covariates={"future", "static"},
+    steps_apart=True,
 )

@@ -64,4 +64,5 @@ plugin = ModelPlugin(
     ),
     tasks=set(Task),
     covariates={"future", "static"},
+    steps_apart=True,
 )

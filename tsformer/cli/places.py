@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from tsformer.errors import ResourceError, UsageError
@@ -23,6 +24,15 @@ def place(flag: str, path: str | None) -> Path | None:
     """
     require_named(flag, path)
     return None if path is None else Path(os.path.expanduser(path))
+
+
+def require_apart(flag: str, path: str, read: Mapping[str, str | None]) -> None:
+    """Raises UsageError when a file that is written is one of those that are `read`, by their flags."""
+    written = Path(os.path.expanduser(path))
+    for other, name in read.items():
+        file = Path(os.path.expanduser(name or ""))
+        if name and written.is_file() and file.is_file() and written.samefile(file):
+            raise UsageError(f"{flag} and {other} are both {path}, which would be lost: name another {flag}")
 
 
 def require_writable(what: str, path: Path, *, folder: bool = False) -> None:

@@ -12,7 +12,7 @@ import typer
 
 from tsformer.cli.console import data_only, guarded, print_json, say
 from tsformer.cli.line_config import PluginFiles
-from tsformer.cli.places import place, require_named, require_writable
+from tsformer.cli.places import place, require_apart, require_named, require_writable
 from tsformer.errors import UsageError
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ def predict(
         picture = place("--plot", plot)
         if output != "-":
             require_writable(f"--output '{output}'", Path(os.path.expanduser(output)))
+            require_apart("--output", output, {"--input": input, "--future": future})
         from tsformer import run as runs
         from tsformer import sources
         from tsformer.building import device_of

@@ -7,6 +7,7 @@ A format is one of `strftime` with a few words more:
     %^b %^B %P            months in capitals, am and pm in small letters
     %:z                   an offset from UTC with a colon
     %q                    the quarter, 1 to 4
+    %y                    the year in two digits, 1950 to 2049
     %s                    seconds since 1970 (%s%3f are milliseconds); %E days of a spreadsheet, since 1899-12-30
 
 Weeks (%G W%V) are their Monday, quarters and months their first day. Times are in microseconds, so any year from 1000

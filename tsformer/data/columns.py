@@ -22,13 +22,14 @@ _ROLES = {
     "Y": {"year", "yr", "yyyy", "jahr", "ano", "año", "année", "annee", "anno"},
     "m": {"month", "mon", "mo", "mnth", "monat", "mes", "mois", "mese", "monthofyear", "monthnumber"},
     "q": {"quarter", "qtr", "quartal", "trimestre"},
-    "V": {"week", "weekofyear", "weeknumber", "isoweek", "kw", "wk"},
+    "V": {"week", "weekofyear", "weeknumber", "isoweek", "kw", "wk", "woche", "kalenderwoche", "semana", "semaine"},
     "d": {"day", "dayofmonth", "dateofmonth", "dom", "mday", "tag", "dia", "día", "jour", "giorno"},
     "j": {"dayofyear", "doy", "yday", "julianday"},
     "H": {"hour", "hr", "hours", "hourofday", "stunde", "hora", "heure", "ora"},
     "M": {"minute", "minutes"},
     "S": {"second", "seconds"},
 }
+_WEEKS = {*_ROLES["V"], "yearweek", "weeks"}
 _ROLE_OF = {name: role for role, names in _ROLES.items() for name in names}
 _CLOCKS = {"time", "clock", "hour", "hr", "zeit", "uhrzeit", "stunde", "hora", "heure", "ora"}
 
@@ -46,6 +47,11 @@ def is_date_name(name: str) -> bool:
 def is_clock_name(name: str) -> bool:
     """Whether a column is called like a time of day."""
     return not _CLOCKS.isdisjoint(_words(name))
+
+
+def is_week_name(name: str) -> bool:
+    """Whether a column is called like a week: week, year_week, KW, but not weekday."""
+    return part_of_time(name) == "V" or not _WEEKS.isdisjoint(_words(name))
 
 
 def part_of_time(name: str) -> str | None:
@@ -79,7 +85,8 @@ def kind_of(name: str, values: np.ndarray) -> str:
     # A name that only contains a word of time (travel_time) needs one step from the first row to the last.
     if is_counter(values, several=grade in (0, 1)):
         return "counter"
-    return "irregular" if grade is not None and (are_whole(values) or (grade == 0 and monotonic)) else ""
+    named = grade is not None and (are_whole(values) or (grade == 0 and monotonic))
+    return "irregular" if named or is_date_name(name) else ""
 
 
 def tells_time_again(name: str, values: np.ndarray) -> bool:

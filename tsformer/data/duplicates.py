@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from tsformer.data.clock import show
+from tsformer.data.columns import is_time_name, part_of_time
 from tsformer.data.grid import Frequency, inside_series
 from tsformer.data.irregular import zone_remedy
 from tsformer.data.sorted_rows import Rows
@@ -19,6 +20,9 @@ from tsformer.findings import Finding
 from tsformer.tables.zones import clock_changes
 
 _CLOCKS = {"time", "hour", "hr", "clock"}
+
+_MOSTLY = 0.3
+"""Share of rows with the time of another one, beyond which they are no duplicates: several series, or half a time."""
 
 
 def settle_duplicates(
@@ -35,7 +39,7 @@ def settle_duplicates(
     Raises:
         DataError: there are some, and the policy is "error".
     """
-    again = inside_series(rows.offsets) & (np.diff(as_numbers(rows.times)) == 0)
+    again = _again(rows)
     if not again.any():
         return rows, ()
     alike = _alike(rows.values[:-1][again], rows.values[1:][again])
@@ -52,6 +56,23 @@ def settle_duplicates(
     if policy in ("mean", "sum"):
         made = replace(made, values=_joined(rows.values, begins, policy))
     return made, (Finding("duplicates", text, column=rows.schema.time, count=count),)
+
+
+def refuse_series_in_one(rows: Rows, *, fitted: bool) -> None:
+    """Raise DataError where so many rows have the time of another one, and other values, that they are several series.
+
+    To be asked before times are brought to a step, in which rows of one series may meet as well.
+    """
+    again = _again(rows)
+    if again.sum() > _MOSTLY * len(rows.times):
+        alike = _alike(rows.values[:-1][again], rows.values[1:][again])
+        if not alike:
+            _refuse(rows, again, alike, None, fitted=fitted)
+
+
+def _again(rows: Rows) -> np.ndarray:
+    """Which rows, but for the last, have the time of the next one."""
+    return inside_series(rows.offsets) & (np.diff(as_numbers(rows.times)) == 0)
 
 
 def _joined(values: np.ndarray, begins: np.ndarray, policy: Duplicates) -> np.ndarray:
@@ -117,6 +138,13 @@ def _remedy(
     if alike:
         remedy = "the rows are the same: --duplicates first, or keep one row for each time"
         return remedy, {"data.duplicates": "first"}
+    if again.sum() > _MOSTLY * len(times):
+        told = "the rows of another series" if fitted else "a column that tells series apart, to be named with --id,"
+        remedy = (
+            f"these are too many for duplicates: {told} or a part of the time is missing; if they are to be joined all "
+            "the same, --duplicates mean (or first, last, sum)"
+        )
+        return remedy, {}
     other = "" if rows.schema.id or fitted else ", or name the column that tells series apart with --id"
     remedy = f"their values differ: --duplicates mean (or first, last, sum){other}, or keep one row for each time"
     return remedy, {"data.duplicates": "mean"}
@@ -139,9 +167,10 @@ def _told_apart(rows: Rows, again: np.ndarray, *, fitted: bool) -> tuple[str, di
         both = [schema.time, clock]
         return f"--time {schema.time},{clock} joins the two columns into one of times", {"data.time": both}
     # In a long table most times repeat, and what tells its series apart comes again and again.
-    if again.sum() <= 0.3 * len(frame):
+    if again.sum() <= _MOSTLY * len(frame):
         return None
     rest = [c for c in rest if frame[c].dtype.kind != "f" and frame[c].nunique() <= len(frame) / 3]
+    rest = [c for c in rest if part_of_time(c) is None and not is_time_name(c)]
     rest = [*known, *sorted(rest, key=lambda c: frame[c].dtype.kind in "iu")[:6]]
     for names in (chosen for size in (1, 2) for chosen in itertools.combinations(rest, size)):
         if not unique_with(*names):

@@ -11,6 +11,7 @@ import pandas as pd
 from tsformer.data.cells import listed
 from tsformer.data.clock import show
 from tsformer.data.panel import Panel
+from tsformer.data.step import Step
 from tsformer.data.wall import as_numbers
 from tsformer.errors import DataError
 
@@ -52,7 +53,7 @@ def extended(panel: Panel, times: Sequence[pd.Index], known: np.ndarray) -> Pane
 
 
 def known_ahead(
-    panel: Panel, times: Sequence[pd.Index], future: Panel | None, needed: int
+    panel: Panel, times: Sequence[pd.Index], future: Panel | None, needed: int, why: str = ""
 ) -> tuple[np.ndarray, tuple[str, ...]]:
     """The future covariates of the steps to be predicted, by series and time.
 
@@ -61,7 +62,9 @@ def known_ahead(
         times: for each series those of the steps, `[steps]`.
         future: rows with them, in any order, of which targets and past covariates are not looked at; a table without
             times has the next rows of each series.
-        needed: of how many steps they have to be there; NaN stands for those of later ones that are not.
+        needed: of how many steps they have to be there, 0 for a model that reads none; NaN stands for those of later
+            ones that are not.
+        why: what is said after these are asked for.
 
     Returns:
         float64 `[series, steps, future covariates]`, and notes.
@@ -72,11 +75,16 @@ def known_ahead(
     names = panel.schema.future_covariates
     steps = len(times[0])
     known = np.full((len(panel.ids), steps, len(names)), np.nan)
-    if not names:
-        return known, ()
+    if not names or not needed:
+        unread = "the future table is not looked at: the model reads no columns that are known ahead"
+        return known, () if future is None else (unread,)
     if future is None:
-        raise DataError(f"the model needs {listed(list(names))} of what it predicts: {_how(panel, times, needed)}")
-    index = pd.MultiIndex.from_arrays([_series(panel, future), _keys(future, future.times)])
+        raise DataError(f"the model needs {listed(list(names))} of what it predicts: {_how(panel, times, needed)}{why}")
+    if panel.schema.time is None:  # the rows of each series count from its own start
+        keys = np.arange(len(future.values)) - np.repeat(future.offsets[:-1], future.lengths)
+    else:
+        keys = _keys(future, future.times)
+    index = pd.MultiIndex.from_arrays([_series(panel, future), keys])
     if not index.is_unique:
         twice = int(index.duplicated().argmax())
         raise DataError(f"the future table has two rows for {show(future.times[twice])}{_of(future, twice)}: keep one")
@@ -88,11 +96,36 @@ def known_ahead(
     columns = [future.schema.columns.index(name) for name in names]
     found = rows >= 0
     known.reshape(-1, len(names))[found] = future.values[rows[found]][:, columns]
-    _check_complete(panel, times, known[:, :needed], found.reshape(-1, steps)[:, :needed])
+    _check_complete(panel, times, known[:, :needed], found.reshape(-1, steps)[:, :needed], why)
+    _check_between(future, index, rows[found], ahead.reshape(len(panel.ids), -1)[:, [0, -1]])
     surplus = len(future.values) - int(found.sum())
     if not surplus:
         return known, ()
     return known, (f"ignored {surplus} of {len(future.values)} rows of the future table: no steps that are predicted",)
+
+
+def _check_between(future: Panel, index: pd.MultiIndex, taken: np.ndarray, ends: np.ndarray) -> None:
+    """Raises DataError when there are further rows between all steps: the future table takes another, finer step.
+
+    Args:
+        index: series and key of each row of the future table.
+        taken: positions of the rows that are steps.
+        ends: the first and the last step of each series, `[series, 2]`.
+    """
+    frequency = future.schema.frequency
+    if isinstance(frequency, str) and Step.parse(frequency).closes:
+        return  # a table of all days has those between them, too
+    series, keys = (np.asarray(index.get_level_values(level)) for level in (0, 1))
+    known = series >= 0  # int64, -1 and below for series that are not predicted
+    between = known & (keys > ends[np.where(known, series, 0), 0]) & (keys < ends[np.where(known, series, 0), 1])
+    between[taken] = False
+    if between.sum() >= max(1, len(taken) - len(np.unique(series[taken]))):
+        first = int(between.argmax())
+        raise DataError(
+            f"the future table has {int(between.sum())} row(s) between the steps that are predicted, the first at "
+            f"{show(future.times[first])}{_of(future, first)}, and the model was fitted on frequency "
+            f"{frequency}: bring the table to it"
+        )
 
 
 def _series(panel: Panel, future: Panel) -> np.ndarray:
@@ -116,22 +149,26 @@ def _keys(panel: Panel, times: pd.Index) -> np.ndarray:
     return np.rint(np.asarray(times, dtype=np.float64) / size * parts).astype(np.int64)
 
 
-def _check_complete(panel: Panel, times: Sequence[pd.Index], known: np.ndarray, found: np.ndarray) -> None:
+def _check_complete(panel: Panel, times: Sequence[pd.Index], known: np.ndarray, found: np.ndarray, why: str) -> None:
     if not found.all():
         series, step = (int(i) for i in np.argwhere(~found)[0])
         without = [panel.ids[i] for i in np.flatnonzero(~found.any(axis=1))] if panel.schema.id else []
         whole = f" (without any row: {listed(without)})" if without else ""
-        raise DataError(
+        error = DataError(
             f"the future table lacks {int((~found).sum())} row(s), the first {_place(panel, times, series, step)}"
-            f"{whole}; needed is {_how(panel, times, known.shape[1])}"
+            f"{whole}; needed is {_how(panel, times, known.shape[1])}{why}"
         )
+        error.series = np.asarray(~found.all(axis=1))
+        raise error
     empty = np.isnan(known)
     if empty.any():
         series, step, column = (int(i) for i in np.argwhere(empty)[0])
-        raise DataError(
+        error = DataError(
             f"the future table has no value in column {panel.schema.future_covariates[column]!r} "
-            f"{_place(panel, times, series, step)} ({int(empty.sum())} in all): fill it in"
+            f"{_place(panel, times, series, step)} ({int(empty.sum())} in all): fill it in{why}"
         )
+        error.series = empty.any(axis=(1, 2))
+        raise error
 
 
 def _place(panel: Panel, times: Sequence[pd.Index], series: int, step: int) -> str:

@@ -102,10 +102,21 @@ def content_of(path_or_buffer: str | os.PathLike[str] | IO[Any]) -> bytes | str:
         content = _stdin()
     else:
         try:
-            content = find_table(path_or_buffer).read_bytes()
+            file = find_table(path_or_buffer)
+            if isinstance(file, Path) and _is_endless(file):
+                raise DataError(f"{path_or_buffer} is a device, not a file: name a file, or - for stdin")
+            content = file.read_bytes()
         except OSError as error:
             raise ResourceError(f"{path_or_buffer} cannot be read: {error.strerror or error}") from None
     return content
+
+
+def _is_endless(file: Path) -> bool:
+    """Whether it is a device other than /dev/null and stdin: /dev/zero gives bytes without end."""
+    if not (file.is_char_device() or file.is_block_device()):
+        return False
+    known = [os.devnull, "/dev/stdin"]
+    return not any(os.path.exists(path) and file.samefile(path) for path in known)
 
 
 def _stdin() -> bytes | str:

@@ -113,6 +113,7 @@ def panel_from_frame(frame: Any, options: TableOptions | None = None, *, source:
         time_columns=time.columns if len(time.columns) > 1 else (),
         decimal=columns.decimal,
         read_format=time.read_format,
+        policies=options.policies(),
     )
     return finish(columns, values, schema, notes, infer=True)
 

@@ -15,7 +15,7 @@ from tsformer.data.step import DAY, MICROSECONDS, Step, commonest
 from tsformer.data.wall import calendar, passed, shown
 from tsformer.errors import DataError
 from tsformer.findings import Finding
-from tsformer.tables.zones import clock_changes
+from tsformer.tables.zones import clock_changes, zone_of_days
 
 LONG_STRETCH = 64
 """Rows without a gap that are worth a stretch of their own."""
@@ -115,6 +115,10 @@ def refuse_steps(times: pd.Index, frequency: Frequency, fits: np.ndarray, *, alo
         if not wall.keeps_clock.all() and _are_dates(wall.days, values):
             first = show(times[int((~wall.keeps_clock).argmax())])
             where = f"{int((~wall.keeps_clock).sum())} row(s) at another time of day, the first {first}"
+            zone = None if times.tz is None else zone_of_days(times)
+            if zone is not None:
+                remedy = f"--tz {zone} reads them as days, all of which begin at midnight there"
+                _refuse(f"steps are irregular: {listed}; {where}", remedy, first, {"data.tz": zone})
             options = step_options(times, str(propose_days(wall.days))) if alone else options
             _refuse(f"steps are irregular: {listed}; {where}", _date_remedy(times), first, options)
         unit = Step.parse(frequency).unit if isinstance(frequency, str) else ""
@@ -154,7 +158,7 @@ def _brought_to(frequency: Frequency) -> dict[str, object]:
 
 
 def _refuse(what: str, remedy: str, example: str, options: dict[str, object]) -> NoReturn:
-    if options:
+    if "data.freq" in options:
         remedy += f"; --freq {options['data.freq']} --duplicates mean --gaps fill --missing mask does so"
     message = f"{what}: {remedy}"
     finding = Finding("irregular", message, "fault", example=example, remedy=remedy, options=options)

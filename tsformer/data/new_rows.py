@@ -33,7 +33,7 @@ from tsformer.tables.times import TimeColumn, read_time
 def read_panel(source: str | os.PathLike[str] | IO[Any], schema: Schema, options: TableOptions | None = None) -> Panel:
     """New rows of a known table from a file: `read_file`, then `panel_with_schema`; times, ids, texts as written."""
     options = options or TableOptions()
-    table = read_file(source, options, text=_written(schema))
+    table = read_file(source, options, text=_written(schema), decimal=schema.decimal)
     panel = panel_with_schema(table.frame, schema, options, source=source_name(source))
     return replace(panel, notes=(*table.notes, *panel.notes))
 
@@ -41,7 +41,7 @@ def read_panel(source: str | os.PathLike[str] | IO[Any], schema: Schema, options
 def read_future(source: str | os.PathLike[str] | IO[Any], schema: Schema, options: TableOptions | None = None) -> Panel:
     """What is known ahead from a file: `read_file`, then `future_panel`."""
     options = options or TableOptions()
-    table = read_file(source, options, text=_written(schema))
+    table = read_file(source, options, text=_written(schema), decimal=schema.decimal)
     panel = future_panel(table.frame, schema, options, source=source_name(source))
     return replace(panel, notes=(*table.notes, *panel.notes))
 
@@ -104,13 +104,17 @@ def future_panel(frame: Any, schema: Schema, options: TableOptions | None = None
     keys = as_numbers(time.times)
     order = np.lexsort((keys, codes))
     again = (np.diff(codes[order]) == 0) & (np.diff(keys[order]) == 0)
-    differ = again & ~((values[order][1:] == values[order][:-1]) | np.isnan(values[order][1:])).all(axis=1)
+    times = np.cumsum(np.concatenate(([True], ~again))) - 1
+    values = values[order]
+    merged = pd.DataFrame(values).groupby(times).first().to_numpy()  # the first real value of each column
+    differ = ~np.isnan(values) & (values != merged[times])
     if differ.any():
-        at = int(differ.argmax())
-        first, second = place(frame, int(order[at])), place(frame, int(order[at + 1]))
+        at, column = (int(i) for i in np.argwhere(differ)[0])
+        same = np.flatnonzero((times == times[at]) & ~np.isnan(values[:, column]))
+        first, second = place(frame, int(order[same[0]])), place(frame, int(order[at]))
         raise DataError(
-            f"{source}: future covariates differ in {int(differ.sum())} row(s) of one time, the first in {first} and "
-            f"{second}: keep one row for each time"
+            f"{source}: future covariates differ in {int(differ.any(axis=1).sum())} row(s) of one time, the first in "
+            f"{first} and {second}: keep one row for each time"
         )
     order = order[np.concatenate(([True], ~again))]
     offsets = np.concatenate(([0], np.cumsum(np.bincount(codes[order])))).astype(np.int64)
@@ -118,7 +122,7 @@ def future_panel(frame: Any, schema: Schema, options: TableOptions | None = None
     if schema.id is not None:
         names = tuple(frame[schema.id].map(str).drop_duplicates())
     return Panel(
-        np.ascontiguousarray(values[order]),
+        np.ascontiguousarray(merged),
         offsets,
         time.times[order],
         names,

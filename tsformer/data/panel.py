@@ -13,6 +13,7 @@ import pandas as pd
 
 from tsformer.data.clock import check_format
 from tsformer.data.frequency import normalise
+from tsformer.data.table_options import TableOptions
 from tsformer.errors import UsageError
 from tsformer.findings import Finding
 
@@ -39,6 +40,7 @@ class Schema:
         calendar: features of the time that a model knows ahead, see `data.calendar`.
         holidays: country or exchange whose holidays are among them, and which steps of weekdays leave out.
         decimal: decimal mark of the table, "." or ",", where new rows leave it open; "" where it is open here, too.
+        policies: in JSON what was said of the table beyond its columns, see `TableOptions.policies`.
     """
 
     targets: tuple[str, ...]
@@ -57,6 +59,7 @@ class Schema:
     time_columns: tuple[str, ...] = ()
     decimal: str = ""
     read_format: str | None = None
+    policies: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -76,6 +79,7 @@ class Schema:
         frequency = schema.frequency
         named = all(isinstance(name, str) for name in names) and all(isinstance(word, str | None) for word in words)
         named = named and schema.decimal in ("", ".", ",")
+        TableOptions.model_validate(schema.policies)
         if not named or isinstance(frequency, bool) or not isinstance(frequency, str | int | float | None):
             raise ValueError("the schema does not hold names and a frequency")
         _check_calendar(schema)

@@ -45,14 +45,16 @@ def check_precision(panel: Panel, chain: Chain, data: Transformed) -> None:
 
 def _middle(values: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Range and largest size of what lies between the outliers, `[series]` each, of values `[rows]`."""
-    real = ~np.isnan(values)
-    series = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))[real]
-    lengths = np.bincount(series, minlength=len(offsets) - 1)
-    # a series without any value has no size
-    ordered = np.append(values[real][np.lexsort((values[real], series))], 0.0)
-    ends = np.cumsum(lengths)
-    outside = np.minimum(np.maximum(1, lengths // OUTLIERS), (lengths - 1) // 2)
-    low, high = (np.where(lengths > 0, ordered[at], 0.0) for at in (ends - lengths + outside, ends - 1 - outside))
+    lengths = np.diff(offsets)
+    low, high = np.zeros(len(lengths)), np.zeros(len(lengths))  # a series without any value has no size
+    for length in np.unique(lengths[lengths > 0]):  # few, however many series there are
+        mine = np.flatnonzero(lengths == length)
+        ordered = np.sort(values[offsets[mine, None] + np.arange(length)], axis=1)  # NaN stands last
+        real = (~np.isnan(ordered)).sum(axis=1)
+        outside = np.minimum(np.maximum(1, real // OUTLIERS), (real - 1) // 2)
+        for end, at in ((low, outside), (high, real - 1 - outside)):
+            picked = np.take_along_axis(ordered, np.maximum(at, 0)[:, None], axis=1)[:, 0]
+            end[mine] = np.where(real > 0, picked, 0.0)
     return high - low, np.maximum(np.abs(low), np.abs(high))
 
 

@@ -57,6 +57,19 @@ def _common_step(rows: Rows) -> Frequency:
     return votes.most_common(1)[0][0]
 
 
+def closed_weekdays(rows: Rows, frequency: Frequency) -> tuple[Finding, ...]:
+    """That weekdays without rows are taken as closed, where they are: a doubt where few rows say so."""
+    if not isinstance(frequency, str) or not Step.parse(frequency).closes:
+        return ()
+    step, count = Step.parse(frequency), int(np.diff(rows.offsets).max())
+    days = "weekends are" if step.unit == "B" else "weekdays without a row are"
+    text = f"{days} taken as closed: frequency {frequency}"
+    if count >= FEWEST_DAYS:
+        return (Finding("closed", text, column=rows.schema.time),)
+    text += f", which {count} rows hardly show; if weekends only lack, --freq D --gaps fill --missing mask"
+    return (Finding("closed", text, "doubt", rows.schema.time, count=count, remedy="--freq D where they are not"),)
+
+
 def without_closed_days(rows: Rows, frequency: Frequency) -> tuple[Rows, tuple[Finding, ...]]:
     """Without the rows that hold nothing and are on a day that is closed, where the step is from one open day on."""
     empty: np.ndarray = np.isnan(rows.values).all(axis=1)

@@ -1,12 +1,18 @@
-"""Some series of a panel."""
+"""Some series of a panel, and which of them are at fault."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
+from tsformer.data.cells import listed
 from tsformer.data.panel import Panel
+from tsformer.errors import DataError
+
+Made = TypeVar("Made")
 
 
 def selected(panel: Panel, keep: np.ndarray) -> Panel:
@@ -25,3 +31,38 @@ def selected(panel: Panel, keep: np.ndarray) -> Panel:
         breaks=places[panel.breaks[rows[panel.breaks]]],
         static=None if panel.static is None else panel.static[keep].reset_index(drop=True),
     )
+
+
+def named(panel: Panel, some: np.ndarray) -> str:
+    """How many of the series, and which: boolean `[series]`."""
+    if panel.schema.id is None:
+        return "the series"
+    names = [name for name, it in zip(panel.ids, some, strict=True) if it]
+    return f"{len(names)} of {len(panel.ids)} series ({listed(names)})"
+
+
+def blaming(make: Callable[..., Made], *panels: Panel) -> Made:
+    """What `make` makes of panels of the same series; an error says which of them it does not take.
+
+    Raises:
+        DataError: that of `make`, with `series`.
+    """
+    try:
+        return make(*panels)
+    except DataError as error:
+        error.series = _refused(make, panels)
+        raise
+
+
+def _refused(make: Callable[..., object], panels: tuple[Panel, ...]) -> np.ndarray:
+    """The series that `make` does not take, boolean `[series]`, found by halves: few of many are found soon."""
+    try:
+        make(*panels)
+    except DataError:
+        series = len(panels[0].ids)
+        if series == 1:
+            return np.ones(1, dtype=bool)
+        first = np.arange(series) < series // 2
+        halves = (tuple(selected(panel, half) for panel in panels) for half in (first, ~first))
+        return np.concatenate([_refused(make, half) for half in halves])
+    return np.zeros(len(panels[0].ids), dtype=bool)

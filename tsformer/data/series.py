@@ -10,14 +10,15 @@ from pathlib import PurePath
 import numpy as np
 import pandas as pd
 
-from tsformer.data.cells import as_text, place
-from tsformer.data.duplicates import settle_duplicates
+from tsformer.data.cells import LINE, as_text, place
+from tsformer.data.duplicates import refuse_series_in_one, settle_duplicates
 from tsformer.data.frequency import check_times, normalise
 from tsformer.data.gaps import settle_gaps, taken_as_holidays
 from tsformer.data.grid import Frequency, inside_series
 from tsformer.data.missing import check_columns, leave_out, settle_missing
 from tsformer.data.panel import Panel, Schema
-from tsformer.data.regularity import common_frequency, regular_grid, without_closed_days
+from tsformer.data.partial_steps import without_partial
+from tsformer.data.regularity import closed_weekdays, common_frequency, regular_grid, without_closed_days
 from tsformer.data.resampling import brought_to, said
 from tsformer.data.sorted_rows import Rows
 from tsformer.data.table_options import TableOptions
@@ -57,7 +58,7 @@ def assemble(
             that no file can hold. UsageError: for options that do not go together.
     """
     options = options or TableOptions()
-    rows, found = _in_order(frame, values, times, schema, source)
+    rows, found = _in_order(frame, values, times, schema, source, read_again=infer and not options.id)
     check_columns(rows)
     if options.missing == "drop":
         if options.gaps == "fill":
@@ -66,13 +67,19 @@ def assemble(
         found += more
     step = None if options.freq is None else _chosen_frequency(options.freq, rows) if infer else schema.frequency
     if step is not None:
+        if options.duplicates == "error":
+            refuse_series_in_one(rows, fitted=not infer)
         rows, more = _brought_to(rows, step)
+        found += more
+        rows, more = without_partial(rows)
         found += more
     rows, more = settle_duplicates(rows, options.duplicates, step=step, fitted=not infer)
     found += more
     frequency = _frequency(rows, step, infer=infer)
     rows, more = without_closed_days(rows, frequency)
     found += more
+    if infer and step is None:
+        found += closed_weekdays(rows, frequency)
     grid = regular_grid(rows, frequency, options.gaps, fitted=not infer)
     found += taken_as_holidays(rows, grid)
     rows, more = settle_gaps(rows, grid, options.gaps)
@@ -93,10 +100,16 @@ def assemble(
 
 
 def _in_order(
-    frame: pd.DataFrame, values: Sequence[np.ndarray], times: pd.Index, schema: Schema, source: str
+    frame: pd.DataFrame,
+    values: Sequence[np.ndarray],
+    times: pd.Index,
+    schema: Schema,
+    source: str,
+    *,
+    read_again: bool,
 ) -> tuple[Rows, list[Finding]]:
     """Rows by series, in order of appearance, and time; what repeats stays in the order of the table."""
-    codes, ids = _series(frame, schema.id, source)
+    codes, ids = _series(frame, schema, source, read_again=read_again)
     offsets = np.concatenate(([0], np.cumsum(np.bincount(codes)))).astype(np.int64)
     inside = inside_series(offsets)
     order = np.argsort(codes, kind="stable")
@@ -118,23 +131,37 @@ def _in_order(
     return Rows(frame, source, schema, ids, offsets, times, table, order, fresh), found
 
 
-def _series(frame: pd.DataFrame, id: str | None, source: str) -> tuple[np.ndarray, tuple[str, ...]]:
-    """A number for each row's series, in order of appearance, and the names."""
+def _series(
+    frame: pd.DataFrame, schema: Schema, source: str, *, read_again: bool
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    """A number for each row's series, in order of appearance, and the names.
+
+    Args:
+        read_again: --id, which takes cells as they are written, would read a file in another way.
+    """
+    id = schema.id
     if id is None:
         return np.zeros(len(frame), dtype=np.int64), (PurePath(source).name.split(".")[0] or source,)
     column = frame[id]
     if column.dtype == object:  # of several types, perhaps: 1 and "1" are written alike
         column = column.map(str, na_action="ignore")
-    codes, found = pd.factorize(column)
-    names = tuple(as_text(name, "series", source) for name in found)
-    blank = [code for code, name in enumerate(names) if not name.strip()]
+    codes, distinct = pd.factorize(column)
+    ids = tuple(as_text(name, "series", source) for name in distinct)
+    blank = [code for code, name in enumerate(ids) if not name.strip()]
     empty = (codes < 0) | np.isin(codes, blank)
     if empty.any():
-        raise DataError(
-            f"{source}: column {id!r} names no series in {int(empty.sum())} row(s), the first in "
-            f"{place(frame, int(empty.argmax()))}: complete or remove them"
-        )
-    return codes.astype(np.int64), names
+        remedy, options = "complete or remove them", dict[str, object]()
+        if read_again and frame.index.name == LINE:
+            names = list(schema.id_columns or (id,))
+            remedy, options = (
+                f"--id {','.join(names)} takes cells as they are written, NA among them",
+                {"data.id": names},
+            )
+        count, where = int(empty.sum()), place(frame, int(empty.argmax()))
+        text = f"{source}: column {id!r} names no series in {count} row(s), the first in {where}: {remedy}"
+        found = Finding("id", text, "fault", id, where, count, remedy=remedy, options=options)
+        raise DataError(text, finding=found)
+    return codes.astype(np.int64), ids
 
 
 def _texts(rows: Rows) -> tuple[str, ...]:

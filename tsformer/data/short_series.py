@@ -6,9 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tsformer.data.cells import listed
 from tsformer.data.panel import Panel
-from tsformer.data.selection import selected
+from tsformer.data.selection import named, selected
 from tsformer.data.split import long_enough
 from tsformer.data.windows import Windows
 from tsformer.errors import DataError
@@ -43,9 +42,9 @@ def without_short(panel: Panel, window: WindowConfig, lost: int) -> tuple[Panel,
     if not stay.any():
         return panel, fewest, ()
     padded = stay & (fewest < window.lookback)
-    notes = [f"left out {_some(panel, ~stay)}, which are too short"] if not stay.all() else []
+    notes = [f"left out {named(panel, ~stay)}, which are too short"] if not stay.all() else []
     if padded.any():
-        notes.append(f"padded what windows see of {_some(panel, padded)}, which are short")
+        notes.append(f"padded what windows see of {named(panel, padded)}, which are short")
     return selected(panel, stay), fewest[stay], tuple(notes)
 
 
@@ -64,7 +63,7 @@ def check_windows(parts: Mapping[str, Windows], panel: Panel) -> tuple[str, ...]
             raise _no_windows(name, windows, panel)
         without = np.bincount(windows.series.numpy(), minlength=len(panel.ids)) == 0
         if without.any():
-            notes.append(f"no {name} window in {_some(panel, without)}, for gaps or missing values")
+            notes.append(f"no {name} window in {named(panel, without)}, for gaps or missing values")
     return tuple(notes)
 
 
@@ -79,11 +78,3 @@ def _no_windows(part: str, windows: Windows, panel: Panel) -> DataError:
     options = smaller if gaps and lookback + horizon > 2 else {}
     remedy = "smaller windows: --lookback, --horizon"
     return DataError(text, finding=Finding("windows", text, "fault", remedy=remedy, options=options))
-
-
-def _some(panel: Panel, some: np.ndarray) -> str:
-    """How many series, and which."""
-    if panel.schema.id is None:
-        return "the series"
-    names = [name for name, it in zip(panel.ids, some, strict=True) if it]
-    return f"{len(names)} of {len(panel.ids)} series ({listed(names)})"

@@ -22,6 +22,9 @@ from tsformer.data.clock import (
 from tsformer.data.step import DAY
 from tsformer.errors import DataError
 
+CENTURY = 50
+"""Of years in two digits 00 to 49 are 20.. and 50 to 99 are 19.. (RFC 5280, UTCTime)."""
+_HUNDRED_YEARS = timedelta(days=36525)
 _SECONDS = re.compile(r"%S[.,]%[1-6]?f")
 
 
@@ -117,6 +120,8 @@ def _read_local(text: pd.Series, time_format: str) -> pd.Series:
     if is_week(time_format):
         text = text + " 1"
     times = pd.Series(pd.to_datetime(text, format=in_pandas(time_format), errors="coerce"), index=text.index)
+    if "%y" in time_format:
+        times = times.where(~(times.dt.year >= 2000 + CENTURY), times - _HUNDRED_YEARS)
     late = times.isna()
     if late.any() and re.search("%-?H", time_format):
         times[late] = _read_midnight(text[late], time_format)

@@ -44,9 +44,11 @@ class Statics:
                 raise DataError(f"the static covariate '{name}' has no value in any series: leave it out")
             if pd.api.types.is_numeric_dtype(column):
                 values = _finite(column.to_numpy(dtype=np.float64, na_value=np.nan), name, panel)
-                scales[name] = (float(np.nanmean(values)), float(np.nanstd(values)) or 1.0)
+                mean, scale = float(np.nanmean(values)), float(np.nanstd(values))
+                rounding = len(values) * np.finfo(np.float64).eps * abs(mean)  # what is left of equal values
+                scales[name] = (mean, scale if scale > rounding else 1.0)
             else:
-                words[name] = tuple(sorted(set(column.dropna().map(str))))
+                words[name] = tuple(sorted(set(_texts(column).dropna())))
         return cls(scales, words)
 
     def __bool__(self) -> bool:
@@ -85,16 +87,14 @@ class Statics:
         """
         table = np.zeros((len(panel.ids), len(self.words)), dtype=np.int64)
         for place, (name, words) in enumerate(self.words.items()):
-            codes = {word: code for code, word in enumerate(words, start=1)}
-            table[:, place] = [0 if pd.isna(cell) else codes.get(str(cell), 0) for cell in _column(panel, name)]
+            table[:, place] = pd.Index(words, dtype=object).get_indexer(pd.Index(_texts(_column(panel, name)))) + 1
         return table
 
     def notes(self, panel: Panel) -> tuple[str, ...]:
         """A line for each column with words that no fitted series had."""
         lines = []
-        for place, name in enumerate(self.words):
-            column = _column(panel, name)
-            new = sorted(set(column[(self.codes(panel)[:, place] == 0) & ~column.isna().to_numpy()].map(str)))
+        for name, words in self.words.items():
+            new = sorted(set(_texts(_column(panel, name)).dropna()) - set(words))
             if new:
                 lines.append(f"static covariate '{name}': unknown to the model are {listed(new)}")
         return tuple(lines)
@@ -125,6 +125,11 @@ def _column(panel: Panel, name: str) -> pd.Series:
     if panel.static is None or name not in panel.static:
         raise DataError(f"the model needs the static covariate '{name}', a column with one value for each series")
     return panel.static[name]
+
+
+def _texts(column: pd.Series) -> pd.Series:
+    """Each cell as a text, of type object; missing ones stay so."""
+    return column.astype(object).map(str, na_action="ignore")
 
 
 def _finite(values: np.ndarray, name: str, panel: Panel) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from tsformer.data.declarations import Names
 from tsformer.plugin import Config, Field
@@ -10,6 +10,9 @@ from tsformer.plugin import Config, Field
 Missing = Literal["error", "ffill", "linear", "mask", "drop"]
 Duplicates = Literal["error", "first", "last", "mean", "sum"]
 Gaps = Literal["error", "fill", "split"]
+
+COLUMNS = ("target", "time", "id", "text", "future_covariates", "past_covariates", "static_covariates")
+"""Options that name columns."""
 
 
 class TableOptions(Config):
@@ -117,3 +120,8 @@ class TableOptions(Config):
         description="times that are missing: error, add rows without values (fill), or no window across a gap (split)",
         flag="--gaps",
     )
+
+    def policies(self) -> dict[str, Any]:
+        """In JSON what was said beyond the columns: how new rows of the same table are read, too."""
+        kept = set(TableOptions.model_fields).difference(COLUMNS, ("calendar", "holidays"))
+        return self.model_dump(mode="json", include=kept, exclude_defaults=True)

@@ -115,7 +115,8 @@ class Chain:
         """The panel's breaks in rows after the chain, and where each stretch after one has lost its first rows."""
         series = np.searchsorted(panel.offsets, panel.breaks, side="right") - 1
         ends = panel.breaks - panel.offsets[series] - self.lost + offsets[series]
-        return np.unique(np.concatenate([ends, ends + self.lost]))
+        begins, stops = offsets[series], offsets[series + 1]  # nearer to an end than that a break leaves nothing there
+        return np.unique(np.concatenate([np.maximum(ends, begins), np.minimum(ends + self.lost, stops)]))
 
     def inverse(self, path: np.ndarray, data: Transformed, series: np.ndarray, origin: np.ndarray) -> np.ndarray:
         """Bring predicted paths back to the user's units.
@@ -163,8 +164,9 @@ class Chain:
                 states.append(link.fit(rows[:, first:stop]))
             except InvalidValuesError as fault:
                 raise self._outside(fault, link, panel, series, lost) from fault
-            rows = self._apply(link, rows, states[-1], panel, series, lost)
-            lost += link.transform.lost_rows
+            if link is not self.links[-1]:  # of which nothing is asked but its state
+                rows = self._apply(link, rows, states[-1], panel, series, lost)
+                lost += link.transform.lost_rows
         return states
 
     def _apply(self, link: Link, rows: np.ndarray, state: State, panel: Panel, series: int, lost: int) -> np.ndarray:

@@ -51,22 +51,25 @@ def seasonal_scale(panel: Panel, before: np.ndarray, season: int) -> np.ndarray:
         float64 `[series, targets]`; NaN where it is undefined: too few rows, or a series that repeats itself exactly.
         Steps across a gap and from or to a missing value are none.
     """
-    targets = len(panel.schema.targets)
-    scale = np.full((len(panel.ids), targets), np.nan)
-    stretch = np.searchsorted(panel.breaks, np.arange(len(panel.values)), side="right")
-    for series in range(len(panel.ids)):
-        rows = panel.values[panel.rows(series)][: before[series], :targets]
-        if len(rows) > season:
-            error = np.abs(rows[season:] - rows[:-season])
-            if len(panel.breaks):
-                mine = stretch[panel.rows(series)][: before[series]]
-                error[mine[season:] != mine[:-season]] = np.nan
-            # what rounding leaves of an exact repetition is no scale
-            with np.errstate(invalid="ignore"):
-                mean = np.nansum(error, axis=0) / (~np.isnan(error)).sum(axis=0)
-            scale[series] = np.where(
-                mean > 1e-12 * np.abs(rows).max(axis=0, initial=0, where=~np.isnan(rows)), mean, np.nan
-            )
+    rows, series = np.arange(len(panel.values)), len(panel.ids)
+    values = panel.values[:, : len(panel.schema.targets)]
+    if season >= len(rows):
+        return np.full((series, values.shape[1]), np.nan)
+    whose = np.repeat(np.arange(series), panel.lengths)
+    seen = rows - panel.offsets[whose] < before[whose]
+    stretch = whose + np.searchsorted(panel.breaks, rows, side="right")
+    error = np.abs(values[season:] - values[:-season])
+    error[(stretch[season:] != stretch[:-season]) | ~seen[season:]] = np.nan
+    size = np.where(seen[:, None] & ~np.isnan(values), np.abs(values), 0.0)
+    largest = np.maximum.reduceat(size, panel.offsets[:-1], axis=0)
+    scale = np.empty((series, values.shape[1]))
+    for target in range(values.shape[1]):
+        real = ~np.isnan(error[:, target])
+        of = whose[season:][real]
+        with np.errstate(invalid="ignore"):
+            mean = np.bincount(of, error[real, target], minlength=series) / np.bincount(of, minlength=series)
+        # what rounding leaves of an exact repetition is no scale
+        scale[:, target] = np.where(mean > 1e-12 * largest[:, target], mean, np.nan)
     return scale
 
 

@@ -14,6 +14,8 @@ from tsformer.errors import DataError, UsageError
 
 def is_table(data: object) -> bool:
     """Whether it is a table of pandas, polars, pyarrow or another library that narwhals knows, lazy ones included."""
+    if isinstance(data, pd.DataFrame):
+        return True  # also with names that repeat, at which narwhals raises an error of its own
     found = nw.from_native(data, pass_through=True)
     return isinstance(found, nw.DataFrame | nw.LazyFrame)
 

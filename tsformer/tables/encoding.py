@@ -1,18 +1,16 @@
 """Bytes as text: by their mark, else UTF-8, else the encoding in which the text reads like somebody's language.
 
-Of legacy encodings nearly every one decodes nearly every file; what tells them apart is whether the letters that come
-out are those that a language uses, side by side.
+Of legacy encodings nearly every one decodes nearly every file: `scripts` says how plausible what comes out is.
 """
 
 from __future__ import annotations
 
 import codecs
 import re
-import unicodedata
-from collections.abc import Callable
 
 from tsformer.errors import DataError, UsageError
 from tsformer.findings import Finding
+from tsformer.tables.scripts import PLAUSIBILITY, SCRIPTS
 
 _MARKS = {
     codecs.BOM_UTF8: "utf-8",
@@ -22,9 +20,9 @@ _MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 _SAMPLE = 1 << 16  # bytes of lines that are not ASCII, enough for statistics
+_MARGIN = 0.02  # by which a reading is more plausible than one in another script,
+_WORDS = 0.15  # and for few characters this, divided by how many they are: two that are common in heads of tables
 _ENOUGH = 0.6  # how plausible the best reading must be, on a scale from 0 to 1
-_SYMBOLS = frozenset("°²³¹µ€£¥§·\u2013—\u2018\u2019“”„…\u00d7±÷™®©«»¿¡ºª‰¼½¾\u00a0")
-_KANA = ("HIRAGANA", "KATAKANA")
 _EXAMPLES = "cp1252 (Western), gb18030 (Chinese), cp932 (Japanese), cp949 (Korean), cp1251 (Cyrillic) ..."
 
 
@@ -78,8 +76,24 @@ def _found(content: bytes, name: str) -> tuple[str, tuple[Finding, ...]]:
     try:
         content.decode()
     except UnicodeDecodeError as error:
+        if _is_cut_off(content, error):
+            raise _cut_off(content, name) from None
         return _legacy(content, error.start, name)
     return "utf-8", ()
+
+
+def _is_cut_off(content: bytes, error: UnicodeDecodeError) -> bool:
+    """Whether UTF-8 ends within a character; a single letter at the end may be that of another encoding."""
+    rest = content[error.start :]
+    unfinished = error.reason == "unexpected end of data"
+    return unfinished and (len(rest) > 1 or rest in (b"\xc2", b"\xc3") or not content[: error.start].isascii())
+
+
+def _cut_off(content: bytes, name: str) -> DataError:
+    line = content.count(b"\n") + 1
+    remedy = "get the whole file, or remove its last line"
+    text = f"{name} ends within a character of UTF-8 in line {line}, it is cut off: {remedy}"
+    return DataError(text, finding=Finding("cut_off", text, "fault", row=f"line {line}", remedy=remedy))
 
 
 def _check_utf8(content: bytes, name: str) -> None:
@@ -120,21 +134,41 @@ def _legacy(content: bytes, start: int, name: str) -> tuple[str, tuple[Finding, 
                 break
     sample = b"\n".join(lines)
     scores: dict[str, float] = {}
-    for encoding, plausibility in _LEGACY.items():
+    for encoding, plausibility in PLAUSIBILITY.items():
         try:
             scores[encoding] = plausibility(sample.decode(encoding), encoding)
         except UnicodeDecodeError:
             continue
-    for encoding in sorted(scores, key=lambda encoding: -scores[encoding]):
-        if scores[encoding] < _ENOUGH:
-            break
-        try:
-            content.decode(encoding)
-        except UnicodeDecodeError:
-            continue
-        example = next(line for line in lines[0].decode(encoding).splitlines() if not line.isascii())
-        return encoding, (_note(encoding, "by the letters in it", _around(example)),)
-    raise _undecodable(content, "utf-8", start, name)
+    readings = [encoding for encoding in scores if scores[encoding] >= _ENOUGH and _decodes(content, encoding)]
+    if not readings:
+        raise _undecodable(content, "utf-8", start, name)
+    best = max(readings, key=lambda encoding: scores[encoding])
+    example = next(line for line in lines[0].decode(best).splitlines() if not line.isascii())
+    for other in readings:
+        alike = SCRIPTS[other] == SCRIPTS[best] or sample.decode(other) == sample.decode(best)
+        if not alike and scores[other] > scores[best] - _margin(sample.decode(best), best):
+            raise _ambiguous(lines[0], best, other, content.index(lines[0]), content, name)
+    return best, (_note(best, "by the letters in it", _around(example)),)
+
+
+def _margin(text: str, encoding: str) -> float:
+    return _MARGIN if SCRIPTS[encoding] == "Latin" else max(_MARGIN, _WORDS / sum(not c.isascii() for c in text))
+
+
+def _decodes(content: bytes, encoding: str) -> bool:
+    try:
+        content.decode(encoding)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _ambiguous(line: bytes, best: str, rival: str, start: int, content: bytes, name: str) -> DataError:
+    row = f"line {content.count(bytes([10]), 0, start) + 1}"
+    shown = [repr(_around(line.decode(encoding))) for encoding in (best, rival)]
+    remedy = f"--encoding {best} or --encoding {rival}"
+    text = f"{name} may be in {best} ({shown[0]} in {row}) as well as in {rival} ({shown[1]}): {remedy}"
+    return DataError(text, finding=Finding("encoding", text, "fault", row=row, example=shown[0], remedy=remedy))
 
 
 def _undecodable(content: bytes, encoding: str, start: int | None, name: str) -> DataError:
@@ -156,91 +190,3 @@ def _around(line: str) -> str:
     """The first word that is not ASCII."""
     cell = next(word for word in line.replace(";", ",").replace("\t", ",").split(",") if not word.isascii())
     return cell.strip(' "')[:40]
-
-
-# How plausible a text is, from 0 to 1: the share of its characters beyond ASCII that such a text would have.
-
-
-def _western(text: str, encoding: str) -> float:
-    """Letters with accents are those of one language, in words with plain ones; symbols such as ° are in no word."""
-    languages = _WESTERN[encoding]
-    beyond = "".join(
-        word.lower()
-        for word in re.findall(r"[^\W\d_]+", text)
-        if sum(not c.isascii() for c in word) <= 3 * sum(c.isascii() for c in word) or len(word) == 1
-    )
-    accented = [c for c in beyond if not c.isascii()]
-    spoken = max(sum(c in language for c in accented) for language in languages)
-    symbols = 0
-    padded = f" {text} "
-    for before, character, after in zip(padded, padded[1:], padded[2:], strict=False):
-        if character in _SYMBOLS:
-            in_word = before.isalpha() and (after.isalpha() or character in "µ£¥€")
-            symbols += not in_word and (before.isascii() or after.isascii())
-    good = symbols + 0.5 * len(accented) + 0.5 * spoken
-    # Where several fit alike, the one with the widest use goes first.
-    return min(good / max(sum(not c.isascii() for c in text), 1), 1.0) - 0.001 * [*_WESTERN].index(encoding)
-
-
-def _alphabet(letters: str) -> Callable[[str, str], float]:
-    """Words are of these letters throughout, with a capital at most at their start or all over."""
-
-    def plausibility(text: str, encoding: str) -> float:
-        good, total = 0.0, 0
-        for word in "".join(c if c.isalpha() else " " for c in text).split():
-            if word.isascii():
-                continue
-            own = sum(c in letters for c in word.lower())
-            cased = word.islower() or word.isupper() or word.istitle()
-            total += len(word)
-            if cased:
-                good += own if len(word) > 1 else own / 2  # a letter alone may as well be a dash of another encoding
-        others = sum(not c.isascii() and not c.isalpha() and c not in _SYMBOLS and c != "№" for c in text)
-        return good / max(total + others, 1)
-
-    return plausibility
-
-
-def _double_byte(
-    lead: range, scripts: tuple[str, ...], needed: str | None = None, trail: int = 0xA1
-) -> Callable[[str, str], float]:
-    """Characters come from the common part of the table, by their first and second byte, or are kana."""
-
-    def plausibility(text: str, encoding: str) -> float:
-        beyond = [c for c in text if not c.isascii()]
-        if needed is not None and not any(unicodedata.name(c, "").startswith(needed) for c in beyond):
-            return 0.0
-        good = 0.0
-        for character in beyond:
-            code = character.encode(encoding)
-            called = unicodedata.name(character, "")
-            if called.startswith(scripts) and len(code) == 2:
-                good += called.startswith(_KANA) or (code[0] in lead and code[1] >= trail)
-            elif len(code) == 2 and unicodedata.category(character)[0] in "PS":
-                good += 1
-        return min(good / max(len(beyond), 1), 1.0)
-
-    return plausibility
-
-
-_RUSSIAN = "абвгдежзийклмнопрстуфхцчшщъыьэюяёіїєґў"
-_GREEK = "αβγδεζηθικλμνξοπρστυφχψωςάέήίόύώϊϋΐΰ"
-_WEST = ("äöüß", "àâæçéèêëîïôœùûüÿ", "áéíóúüñ", "áâãàçéêíóôõúü", "àèéìòù", "åäöæøé", "éëïóöü", "áéíóúæö")
-_WESTERN = {
-    "cp1252": _WEST,
-    "cp1254": ("çğıöşüâîû",),
-    "cp1250": ("ąćęłńóśźż", "áčďéěíňóřšťúůýž", "áéíóöőúüű", "ăâîşţ", "čćđšž", "áäčďéíľĺňóôŕšťúýž"),
-    "cp1257": ("āčēģīķļņšūž", "ąčęėįšųūž", "äöõüšž"),
-    "mac_roman": _WEST,
-}
-_LEGACY: dict[str, Callable[[str, str], float]] = {
-    "cp949": _double_byte(range(0xB0, 0xC9), ("HANGUL",)),  # the 2350 syllables that Korean mostly uses
-    "euc_jp": _double_byte(range(0xB0, 0xD0), ("HIRAGANA", "KATAKANA", "CJK"), needed="HIRAGANA"),
-    "cp932": _double_byte(range(0x88, 0x98), ("HIRAGANA", "KATAKANA", "CJK"), trail=0x40),
-    "gb18030": _double_byte(range(0xB0, 0xD8), ("CJK",)),
-    "cp1251": _alphabet(_RUSSIAN),
-    "koi8-r": _alphabet(_RUSSIAN),
-    "cp1253": _alphabet(_GREEK),
-    **dict.fromkeys(_WESTERN, _western),
-    "big5": _double_byte(range(0xA4, 0xC7), ("CJK",), trail=0x40),  # last: "°C" would be one character of it
-}

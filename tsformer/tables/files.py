@@ -54,6 +54,7 @@ def read_file(
     *,
     columns: Collection[str] | None = None,
     text: Collection[str] = (),
+    decimal: str = "",
 ) -> RawTable:
     """Read a text table, a Parquet file or a .tsf file, alone or in gzip, bzip2, xz or a zip.
 
@@ -63,6 +64,7 @@ def read_file(
         columns: the only ones that are needed, those that are there; None takes all.
         text: columns to be kept as they are written ("007" is not 7), "NA" and empty cells too. Columns named like
             times always are.
+        decimal: mark of a table like it, for where the cells leave it open; "" where none is known.
 
     Raises:
         DataError: on anything that is not one regular table, with line and what to do.
@@ -86,7 +88,7 @@ def read_file(
     if tsf.is_tsf(content):
         frame, found = tsf.read(content.decode(), name)
         return RawTable(frame, (*notes, *found), _form(container, encoding))
-    raw = _text_table(content, sep, options, columns, text, name)
+    raw = _text_table(content, sep, options, columns, text, decimal, name)
     return replace(raw, notes=(*notes, *raw.notes), form={**_form(container, encoding), **raw.form})
 
 
@@ -115,6 +117,7 @@ def _text_table(
     options: TableOptions,
     columns: Collection[str] | None,
     text: Collection[str],
+    decimal: str,
     name: str,
 ) -> RawTable:
     notes: list[Finding] = []
@@ -131,7 +134,7 @@ def _text_table(
     found = outline(body, sep, options.header, name)
     _refuse_other_separator(found, sep, name)
     names = [*found.heading.names, *(f"Unnamed: {place}" for place in range(len(found.heading.names), found.widest))]
-    frame, doubts = _cells(content, found, sep, names, options, columns, text, name)
+    frame, doubts = _cells(content, found, sep, names, options, columns, text, decimal, name)
     frame.index = pd.Index(found.lines, name=LINE)
     return RawTable(frame, (*notes, *found.heading.notes, *found.notes, *doubts), form)
 
@@ -161,6 +164,7 @@ def _cells(
     options: TableOptions,
     columns: Collection[str] | None,
     text: Collection[str],
+    decimal: str,
     name: str,
 ) -> tuple[pd.DataFrame, tuple[Finding, ...]]:
     """The rows `[rows, columns]`, of columns without a name those with a value; and what is doubtful in them."""
@@ -172,7 +176,7 @@ def _cells(
     doubts: tuple[Finding, ...] = ()
 
     def read(these: list[str], as_text: Collection[str]) -> pd.DataFrame:
-        rows.seek(0 if found.cut else _start(content, found.heading.first))
+        rows.seek(0 if found.cut else _start(content, int(found.lines[0])))
         return pd.read_csv(
             rows,
             sep=sep,
@@ -201,8 +205,11 @@ def _cells(
         mark = decimal_of(frame.drop(columns=floats), options) if floats else ""
         if mark == "," != options.decimal:
             frame[floats] = read(floats, floats)  # beside decimal commas 1.234 is grouped by its point
-        elif floats and mark == "" and sep == ";":
-            doubts = _grouped_points(read(floats, floats))
+        elif floats and mark == "" and (decimal == "," or (decimal == "" and sep in (";", "\t"))):
+            cells = read(floats, floats)
+            doubts = _grouped_points(cells)
+            if doubts and decimal:
+                frame[floats], doubts = cells, ()
     except (ValueError, OverflowError) as error:
         raise DataError(f"{name} cannot be read as a table: {one_line(error)}") from None
     if len(frame) != len(found.lines):
@@ -215,7 +222,7 @@ def _cells(
 
 
 def _grouped_points(cells: pd.DataFrame) -> tuple[Finding, ...]:
-    """A doubt where all numbers of a table with semicolons may be whole ones, grouped by points as in Germany."""
+    """A doubt where all numbers of a table with semicolons or tabs may be whole, grouped by points as in Germany."""
     columns = {name: cells[name].dropna().unique() for name in cells.columns}
     names = [name for name, distinct in columns.items() if any("." in cell for cell in distinct)]
     if not names or not all(may_be_grouped(columns[name]) for name in names):
@@ -233,7 +240,7 @@ def _rows(content: bytes, found: Outline) -> io.BytesIO:
     if not found.cut:
         return io.BytesIO(content)
     lines = content.splitlines(keepends=True)
-    first = found.heading.first
+    first = found.lines[0]
     return io.BytesIO(
         b"".join(line for number, line in enumerate(lines, 1) if number >= first and number not in found.cut)
     )

@@ -31,13 +31,13 @@ class Heading:
 
     Attributes:
         names: of the columns, all different; "Unnamed: 3" where the table has none.
-        first: the line in which the rows begin.
+        last: the line in which its last record begins, below which the rows are; 0 where there is nothing above them.
         kinds: what each column holds for the most part: "time", "number", "code" (007), "word" or "empty".
         notes: what was skipped, or made up.
     """
 
     names: tuple[str, ...]
-    first: int
+    last: int
     kinds: tuple[str, ...]
     notes: tuple[Finding, ...]
 
@@ -73,7 +73,8 @@ def heading(sample: Sequence[Record], comment: Record | None, line: int | None, 
         return _named(sample, place, width)
     if line is None and above is not None:
         raise _misfit(above, sample[place], name)
-    if line is None and place == 0 and comment is not None and len(comment.cells) == width:
+    named = comment is not None and len(comment.cells) == width and not _is_row(comment.cells, rows)
+    if line is None and place == 0 and comment is not None and named:
         return _named([comment, *sample], 0, width)
     return _nameless(sample, place, line is None)
 
@@ -160,9 +161,11 @@ def _named(sample: Sequence[Record], place: int, usual: int) -> Heading:
         notes.append(Finding("joined_names", text, row=f"line {sample[place].line}", example=cells[-1]))
     elif further:
         notes.append(_skipped("units", further, "between names and rows, without values"))
-    first = following[len(further)].line if len(following) > len(further) else sample[-1].line + 1
+    if all(kind_of(cell) == kind and kind in VALUES for cell, kind in zip(cells, kinds, strict=False)):
+        text = f"line {sample[place].line} is taken for the names ({listed(cells)}), --header 0 takes it for a row"
+        notes.append(Finding("numbers_as_names", text, row=f"line {sample[place].line}", remedy="--header 0"))
     names = _unique(cells, sample[place].line, notes)
-    return Heading(names, first, kinds, tuple(notes))
+    return Heading(names, (further or sample[place : place + 1])[-1].line, kinds, tuple(notes))
 
 
 def _is_further(cells: Sequence[str], kinds: Sequence[str]) -> bool:
@@ -203,7 +206,7 @@ def _nameless(sample: Sequence[Record], place: int, found: bool) -> Heading:
             Finding("no_header", text, row=f"line {sample[place].line}", example=rows[0][0], remedy="--header")
         )
     names = tuple(f"c{number}" for number in range(1, width + 1))
-    return Heading(names, sample[place].line, _kinds(rows, width), tuple(notes))
+    return Heading(names, sample[place - 1].line if place else 0, _kinds(rows, width), tuple(notes))
 
 
 def _skipped(kind: str, records: Sequence[Record], where: str) -> Finding:

@@ -9,16 +9,18 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tsformer.data.cells import listed
-from tsformer.data.columns import is_time_name
+from tsformer.data.cells import LINE, listed, parsed, place
+from tsformer.data.columns import is_time_name, part_of_time
 from tsformer.data.identity import join_id
 from tsformer.errors import DataError
 from tsformer.findings import Finding
+from tsformer.tables.time_numbers import are_whole
 
 _MOST = 12  # columns among which sets of three are looked for
-_CLOCKS = {"hour", "hr", "clock", "minute", "min", "second", "sec"}
+_CLOCKS = {"clock", "min", "sec"}
 _MOSTLY = 0.3  # share of rows with the time of another one, beyond which they cannot be duplicates
 _STRAY = 0.01  # share of rows that may still repeat a time: duplicates to be settled, not further series
+_LONG = 20  # rows in a block on average, beyond which it is no chance that times start again with a block
 
 
 @dataclass(frozen=True)
@@ -31,27 +33,31 @@ class _Candidate:
 
 
 def find_ids(frame: pd.DataFrame, times: pd.Index, taken: Collection[str], source: str) -> tuple[str, ...]:
-    """The columns that tell series apart where times repeat; none where they do not, or nothing does.
+    """The columns that tell series apart where times repeat or start again; none where nothing does.
 
-    Where few times repeat, which may be duplicates, only columns whose cells stand in blocks count: one series after
-    another, each of several rows. The smallest sets of one, two or three columns with which each time comes once are
-    compared, words before whole numbers; sets that part the rows in the same way are one, and the first is taken.
+    Where few times repeat, which may be duplicates, or none does, only columns whose cells stand in blocks count, one
+    series after another: blocks of three rows where times repeat, or blocks with which times start again. The smallest
+    sets of one, two or three columns with which each time comes once are compared, words before whole numbers; sets
+    that part the rows in the same way are one, and the first is taken.
 
     Raises:
-        DataError: when several sets part the rows in different ways.
+        DataError: when several sets part the rows in different ways, or cells of a file name no series unless they are
+            read as they are written.
     """
-    at, moments = pd.factorize(times)
-    if len(at) == len(moments):
+    at, moments = pd.factorize(times, sort=True)
+    repeated = len(at) - len(moments)
+    steps = np.diff(at)
+    if not repeated and ((steps > 0).all() or (steps < 0).all()):
         return ()
     candidates = list(_candidates(frame, taken, np.bincount(at)))[:_MOST]
-    if len(at) - len(moments) <= _MOSTLY * len(at):
-        candidates = [candidate for candidate in candidates if _in_blocks(candidate.codes)]
+    if repeated <= _MOSTLY * len(at):
+        candidates = [one for one in candidates if (repeated and _in_blocks(one.codes)) or _start_again(one.codes, at)]
     words = [candidate for candidate in candidates if candidate.words]
     for stray, columns in itertools.product((0.0, _STRAY), (words, candidates)):
         for size in (1, 2, 3):
             found = [some for some in itertools.combinations(columns, size) if _tells_apart(some, at, stray)]
             if found:
-                return _only(found, source)
+                return _all_named(frame, _only(found, source), source)
     return ()
 
 
@@ -110,19 +116,27 @@ def smallest_key(frame: pd.DataFrame, names: Sequence[str], most: int = 3) -> tu
     return ()
 
 
+def may_be_id(column: pd.Series) -> bool:
+    """Whether cells of words `[rows]` stand in long blocks, as those of series one after another do."""
+    codes = pd.factorize(column.map(str))[0]  # lists among the cells have no hash
+    return 0 < codes.max(initial=0) < len(codes) / _LONG and _in_blocks(codes)
+
+
 def _candidates(frame: pd.DataFrame, taken: Collection[str], rows_at: np.ndarray) -> Iterator[_Candidate]:
     most_at_once = int(rows_at.max())
     for name in frame.columns:
         column = frame[name]
         if name in taken or name.lower() in _CLOCKS or is_time_name(name) or name.startswith("Unnamed: "):
             continue
-        if pd.api.types.is_bool_dtype(column) or column.dtype.kind in "fcmM":
+        if part_of_time(name) or pd.api.types.is_bool_dtype(column) or column.dtype.kind in "cmM":
+            continue
+        if column.dtype.kind == "f" and not are_whole(column.dropna().to_numpy(dtype=np.float64)):
             continue
         try:
             codes, distinct = pd.factorize(column, use_na_sentinel=False)
         except TypeError:  # lists and the like
             continue
-        words = column.dtype.kind not in "iu" and pd.to_numeric(pd.Series(distinct), errors="coerce").isna().any()
+        words = column.dtype.kind not in "iuf" and np.isnan(parsed(pd.Series(distinct)).astype(np.float64)).any()
         # A whole number that tells series apart has hardly more values than there are rows at one time.
         most = len(frame) / 3 if words else min(len(frame) / 3, 3 * most_at_once)
         if 2 <= len(distinct) <= most:
@@ -147,6 +161,19 @@ def _in_blocks(codes: np.ndarray) -> bool:
     return len(starts) == codes.max() + 1 and bool(np.diff(starts, append=len(codes)).min() >= 3)
 
 
+def _start_again(codes: np.ndarray, at: np.ndarray) -> bool:
+    """Whether equal codes `[rows]` stand together, two at least, and times `[rows]` run one way but between them."""
+    borders = np.diff(codes) != 0
+    starts = np.concatenate(([0], np.flatnonzero(borders) + 1))
+    if len(starts) != codes.max() + 1 or np.diff(starts, append=len(codes)).min() < 2:
+        return False
+    back = np.diff(at) * (1 if at[1] < at[0] else -1) >= 0
+    again = int((back & borders).sum())
+    return (
+        again > 0 and not (back & ~borders).any() and (2 * again >= borders.sum() or len(codes) >= _LONG * len(starts))
+    )
+
+
 def _repeats(keys: Sequence[np.ndarray], at: np.ndarray) -> int:
     return int(pd.Series(_combined([*keys, at])).duplicated().sum())
 
@@ -157,6 +184,25 @@ def _combined(keys: Sequence[np.ndarray]) -> np.ndarray:
     for key in keys[1:]:
         joined = pd.factorize(joined * (int(key.max(initial=0)) + 1) + key)[0]
     return joined
+
+
+def _all_named(frame: pd.DataFrame, names: tuple[str, ...], source: str) -> tuple[str, ...]:
+    """The names, unless a row of a file has an empty cell there: NA may be a name, which --id reads as written."""
+    if frame.index.name != LINE or frame.index.dtype.kind not in "iu":
+        return names
+    lacking = frame[list(names)].isna()
+    if not lacking.to_numpy().any():
+        return names
+    name = next(name for name in names if lacking[name].any())
+    count, row = int(lacking[name].sum()), place(frame, int(lacking[name].to_numpy().argmax()))
+    remedy = f"--id {','.join(names)} takes its cells as they are written, NA among them"
+    text = (
+        f"{source}: series seem to be told apart by {listed(names)}, and column {name!r} names none in {count} row(s), "
+        f"the first in {row}: {remedy}"
+    )
+    raise DataError(
+        text, finding=Finding("id", text, "fault", name, row, count, remedy=remedy, options={"data.id": list(names)})
+    )
 
 
 def _only(found: Sequence[Sequence[_Candidate]], source: str) -> tuple[str, ...]:

@@ -12,13 +12,14 @@ import numpy as np
 import pandas as pd
 
 from tsformer.data.cells import LINE, listed, parsed
+from tsformer.data.columns import is_time_name, part_of_time
 from tsformer.data.table_options import TableOptions
 from tsformer.errors import DataError
 from tsformer.findings import Finding
 from tsformer.tables.decimals import decimal_of
 from tsformer.tables.ids import smallest_key
 from tsformer.tables.numbers import as_numbers, merged
-from tsformer.tables.time_formats import looks_like_date
+from tsformer.tables.time_formats import is_time_of_day, looks_like_date
 from tsformer.tables.times import read_time
 
 VALUE = "value"
@@ -28,8 +29,9 @@ _LEAST_NUMBERED = 8
 _AROUND = re.compile(r"\s*\[[^\]]*\]$|^([Xx]|[Yy]|[Yy]r|[Yy]ear)[ _.]?(?=(1[5-9]|20|21)\d\d)")
 _SHORT_DATE = re.compile(
     r"\d{1,2}([-/.])\d{1,2}\1\d{2,4}|[1-9]\d{3}[-/.]\d{1,2}|\d{1,2}[-/.][1-9]\d{3}|[1-9]\d{3}\s?-?[QqMmWw]\d{1,2}"
-    r"|[A-Za-z]{3,9}[-. ]\d{2}(\d{2})?"
+    r"|(?i:jan|feb|mar|mär|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez)[^\W\d_]{0,6}[-. ]\d{2}(\d{2})?"
 )
+_NUMBERED_IN_YEAR = re.compile(r"(?<!\d)(?:\d{1,2}\D+(?:19|20)\d\d|(?:19|20)\d\d\D+\d{1,2})(?!\d)")
 _DIGITS = re.compile(r"(1[6-9]|20)\d{2}(0[1-9]|1[0-2])((0[1-9]|[12]\d|3[01])\d{0,4})?")
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
@@ -65,6 +67,12 @@ def _times_across(
         return None
     if len({stamps[name] for name in dated}) < len(dated):
         return None
+    if not options.id and rest and _names_times(frame, rest[0]):
+        text = (
+            f"{source} has times for column names ({listed(dated)}) and a row for each {rest[0]!r} of them, words that "
+            f"cannot be joined to times: write a row for each time; if rows are series all the same, --id {rest[0]}"
+        )
+        raise DataError(text, finding=Finding("layout", text, "fault", rest[0], remedy="write a row for each time"))
     name = _free("year" if all(re.fullmatch(r"\d{4}", stamps[column]) for column in dated) else "date", rest)
     times = pd.DataFrame({name: [stamps[column] for column in dated]})
     try:
@@ -97,10 +105,19 @@ def _numbered_across(
     words = [name for name in rest if _is_words(frame[name])]
     if len(numbered) < least or rest[:1] != words[:1] or any(_holds_dates(frame[name]) for name in rest):
         return None
+    if not options.id and rest and _names_times(frame, rest[0]):
+        return None
     if not smallest_key(frame, [name for name in options.id if name in frame.columns] or words):
         return None
     steps = pd.Series(range(1, len(numbered) + 1), name=_free("step", rest))
-    return _long(frame, numbered, steps, options, source, "numbers")
+    long, notes = _long(frame, numbered, steps, options, source, "numbers")
+    if options.id or len(frame) <= len(numbered):
+        return long, notes
+    text = (
+        f"each row was taken as a series of {len(numbered)} steps; if each is a time, and {numbered[0]}, {numbered[1]} "
+        f"... are series, name them with --target"
+    )
+    return long, (*notes, Finding("layout", text, "doubt", count=len(frame), remedy="--target takes rows as times"))
 
 
 def _years_by_months(
@@ -260,6 +277,14 @@ def _holds_dates(column: pd.Series) -> bool:
         return True
     cells = column.dropna().head(20)
     return bool(len(cells)) and all(isinstance(cell, str) and looks_like_date(cell) for cell in cells)
+
+
+def _names_times(frame: pd.DataFrame, name: str) -> bool:
+    """Whether a column of words, though not of times of day, is called like a time, or each has a year and a number."""
+    cells = frame[name].dropna().astype(str)
+    if not _is_words(frame[name]) or cells.map(is_time_of_day).all():
+        return False
+    return is_time_name(name) or part_of_time(name) is not None or bool(cells.str.contains(_NUMBERED_IN_YEAR).all())
 
 
 def _is_words(column: pd.Series) -> bool:

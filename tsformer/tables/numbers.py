@@ -15,6 +15,7 @@ from tsformer.errors import DataError
 from tsformer.findings import Finding
 from tsformer.tables.decimals import comma_or_point, without_groups
 from tsformer.tables.markers import is_marker
+from tsformer.tables.units import Units
 
 _WRITTEN = re.compile(
     r"(?P<open>\()?\s*(?P<sign>[+\-\u2212\u2013]?)\s*(?P<currency>[$€£¥₩₹₽]|R\$|US\$|USD|EUR|GBP|CHF)?\s?(?P<inner>[+\-\u2212]?)"
@@ -32,7 +33,7 @@ _SAID = {
     "truth": "TRUE and FALSE read as 1 and 0",
 }
 _TRUTH = {"true": 1.0, "false": 0.0}
-_FEW = 3  # distinct words that may be meant as missing
+_FEW = 3  # distinct words that may be meant as missing, or numbers that may be codes
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,7 @@ def as_numbers(
         if not named and not read.mostly_numbers:
             return Numbers(None)
         raise _not_numbers(column, name, source, codes, cells, read)
+    read.units.check(read.values, cells, column.rename(name), codes, f"{source}: column {name!r}")
     values = np.append(read.values, np.nan)[codes]  # a missing cell has the code -1
     notes = [_finding(kind, name, column, codes, cells, which, counts) for kind, which in read.found()]
     return _without_sentinels(column, values, name, options, notes)
@@ -110,10 +112,6 @@ def _merged(group: Sequence[Finding]) -> Finding:
     return Finding(first.kind, text, column=first.column, row=first.row, count=count, example=first.example)
 
 
-_FEW = 3
-"""Distinct numbers of a column that may hold codes."""
-
-
 class _Reading:
     """The distinct cells of a column, each read as a number, as missing, or as neither."""
 
@@ -123,6 +121,7 @@ class _Reading:
         self.bad = np.zeros(len(cells), dtype=bool)
         self.undecided = False
         self._kinds: dict[str, list[int]] = {}
+        self.units = Units()
         self._meant = 0
 
     @property
@@ -131,7 +130,7 @@ class _Reading:
         filled = self._counts[~self._missing].sum()
         kinds = np.count_nonzero(~np.isnan(self.values))
         # "0" throughout and an "a" here and there are codes, not measurements.
-        return bool(self._meant > filled / 2) and (kinds > _FEW or filled <= 10 * _FEW)
+        return bool(self._meant > filled / 2 and (kinds > _FEW or filled <= 10 * _FEW))
 
     def look(self, decimal: str) -> None:
         """Read all cells; `decimal` is what other columns say."""
@@ -180,6 +179,8 @@ class _Reading:
         negative = found["open"] or {found["sign"], found["inner"]} & {"-", "\u2212", "\u2013"}
         self.values[number] = -value if negative else value
         separators = re.sub(r"\d", "", found["digits"].strip())
+        currency = found["currency"] or found["after"]
+        self.units.add(found["percent"] or currency, number)
         point = "." in digits
         if len(separators) > point:
             self._note("thousands", [number])
@@ -188,7 +189,7 @@ class _Reading:
         for kind, there in (
             ("percent", found["percent"]),
             ("size", found["size"]),
-            ("currency", found["currency"] or found["after"]),
+            ("currency", currency),
             ("accounting", found["open"]),
         ):
             if there:

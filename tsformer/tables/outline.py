@@ -41,6 +41,7 @@ _TOTALS = {
 _SKIPPED = {
     "blank": "row(s) without any value",
     "comment": "comment(s) that begin with #",
+    "hidden": "row(s) that begin with #",
     "names": "line(s) that repeat the columns' names",
     "footer": "line(s) below the rows that are none",
 }
@@ -82,10 +83,10 @@ def outline(source: TextIO, sep: str, header: int | None, name: str) -> Outline:
     records, comment = _records(above, sample, sep)
     head = heading(records, comment, header, name)
     source.seek(0)
-    for _ in range(head.first - 1):
+    for _ in range(head.last - 1):
         source.readline()
     walk = _Walk(head, not _has_hashes(sample))
-    walk.through(source, sep, head.first - 1, name)
+    walk.through(source, sep, name)
     walk.drop_footers()
     if not walk.lines:
         raise DataError(f"{name} has no rows, only the columns' names: {', '.join(head.names)[:200]}")
@@ -102,16 +103,20 @@ class _Walk:
         self.lines = array("q")
         self.widest = self._width = len(head.names)
         self.odd: list[Record] = []
-        self._names, self._kinds, self._comments = head.names, head.kinds, comments
+        self._names, self._kinds, self._comments, self._above = head.names, head.kinds, comments, head.last
+        self._hashes: list[Record] = []
         self._skipped: dict[str, list[tuple[Record, int]]] = {kind: [] for kind in _SKIPPED}
         self._tail: deque[tuple[int, list[str]]] = deque(maxlen=_FOOTERS)
 
-    def through(self, source: TextIO, sep: str, skipped: int, name: str) -> None:
-        """All records after the `skipped` lines, up to an odd one that is not at the end."""
+    def through(self, source: TextIO, sep: str, name: str) -> None:
+        """All records below the last one of the head, which comes first, up to an odd one that is not at the end."""
         reader = csv.reader(source, delimiter=sep, skipinitialspace=True, strict=True)
         width, lines, tail, comments = self._width, self.lines, self._tail, self._comments
-        before, full, again = skipped, 0, self._names[0]
+        skipped, full, again = max(self._above - 1, 0), 0, self._names[0]
         try:
+            if self._above:
+                next(reader)
+            before = skipped + reader.line_num
             for cells in reader:
                 first = cells[0] if cells else ""
                 if len(cells) == width and any(cells) and first != again and not (comments and first[:1] == "#"):
@@ -133,13 +138,18 @@ class _Walk:
         """Whether it is a row after all."""
         cells, width = record.cells, self._width
         if not any(cell.strip() for cell in cells):
-            if width == 1:  # in a table of one column a blank line is a missing value
+            if width == 1 and self.lines:  # in a table of one column a blank line is a missing value
                 self.lines.append(record.line)
                 return True
             self._skipped["blank"].append((record, len(self.lines)))
             return False
         if self._comments and cells[0].startswith("#"):
-            self._skipped["comment"].append((record, len(self.lines)))
+            if self._is_row_with_hash(cells):
+                self._hashes.append(record)
+                self.lines.append(record.line)
+                return True
+            hidden = self._has_all_values([cells[0].lstrip("# "), *cells[1:]])
+            self._skipped["hidden" if hidden else "comment"].append((record, len(self.lines)))
             return False
         if cells[0] == self._names[0] and [one_line(cell) for cell in cells[:width]] == list(self._names):
             self._skipped["names"].append((record, len(self.lines)))
@@ -150,6 +160,15 @@ class _Walk:
             return True
         self.odd.append(record)
         return False
+
+    def _is_row_with_hash(self, cells: Sequence[str]) -> bool:
+        """A name that begins with # beside values; "# a remark" has a blank, and is none where values would stand."""
+        return self._kinds[0] not in VALUES and not cells[0][1:2].isspace() and self._has_all_values(cells)
+
+    def _has_all_values(self, cells: Sequence[str]) -> bool:
+        """Whether there is a value, or nothing, in each column of values."""
+        kinds = [kind_of(cell) for cell, column in zip(cells, self._kinds, strict=False) if column in VALUES]
+        return len(cells) == self._width and bool(VALUES & set(kinds)) and VALUES | {"empty"} >= set(kinds)
 
     def drop_footers(self) -> None:
         """Remarks at the end are no rows: lines of words where the rows have values, and totals."""
@@ -174,9 +193,9 @@ class _Walk:
     def cut(self) -> frozenset[int]:
         between = [
             record
-            for kind in ("blank", "comment", "names")
+            for kind in ("blank", "comment", "hidden", "names")
             for record, rows in self._skipped[kind]
-            if rows < len(self.lines) and record.cells
+            if 0 < rows < len(self.lines) and record.cells
         ]
         return frozenset(record.line for record in between)
 
@@ -184,14 +203,27 @@ class _Walk:
         rows = len(self.lines)
         found = {kind: [record for record, _ in records] for kind, records in self._skipped.items()}
         found["blank"] = [record for record, before in self._skipped["blank"] if 0 < before < rows]
-        return tuple(_skipped(kind, records) for kind, records in found.items() if records)
+        notes = [_skipped(kind, records) for kind, records in found.items() if records]
+        return (*notes, *([_taken(self._hashes)] if self._hashes else ()))
+
+
+def _taken(records: Sequence[Record]) -> Finding:
+    row, example = f"line {records[0].line}", one_line(" ".join(records[0].cells))[:60]
+    text = (
+        f"{len(records)} line(s) that begin with # are rows, as they have all values, the first in {row}: {example!r}"
+    )
+    return Finding("hashes", text, row=row, count=len(records), example=example)
 
 
 def _skipped(kind: str, records: Sequence[Record]) -> Finding:
     example = one_line(" ".join(filter(None, records[0].cells)))[:60]
     shown = f": {example!r}" if example else ""
     text = f"skipped {len(records)} {_SKIPPED[kind]}, the first in line {records[0].line}{shown}"
-    return Finding(kind, text, row=f"line {records[0].line}", count=len(records), example=example or None)
+    row, cell, count = f"line {records[0].line}", example or None, len(records)
+    if kind != "hidden":
+        return Finding(kind, text, row=row, count=count, example=cell)
+    remedy = "remove the # if they are to count"
+    return Finding(kind, f"{text}: {remedy}", "doubt", row=row, count=count, example=cell, remedy=remedy)
 
 
 def _sample(source: Iterable[str]) -> tuple[list[str], list[str]]:

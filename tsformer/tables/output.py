@@ -11,9 +11,13 @@ import pandas as pd
 
 from tsformer.errors import UsageError
 
+_OTHERS = {".xlsx", ".xls", ".ods", ".feather", ".arrow", ".orc", ".json", ".jsonl", ".html", ".h5", ".pkl", ".zip"}
+
 
 def require(path: Path) -> None:
-    """Raises UsageError when a file of that name cannot be written: Parquet without pyarrow."""
+    """Raises UsageError when a file of that name cannot be written: of another kind, or Parquet without pyarrow."""
+    if path.suffix.lower() in _OTHERS:
+        raise UsageError(f"{path}: tables are written as .csv, .csv.gz or .parquet, not {path.suffix}")
     if _is_parquet(path) and importlib.util.find_spec("pyarrow") is None:
         raise UsageError(f"{path}: Parquet needs pyarrow: pip install 'tsformer[parquet]', or write .csv")
 

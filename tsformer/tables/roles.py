@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 
 from tsformer.data.cells import listed, place
-from tsformer.data.columns import is_time_name, part_of_time, tells_time_again
+from tsformer.data.columns import is_time_name, kind_of, part_of_time, tells_time_again
 from tsformer.data.table_options import TableOptions
 from tsformer.errors import DataError
 from tsformer.findings import Finding
+from tsformer.tables.ids import may_be_id
 from tsformer.tables.numbers import as_numbers, merged
 from tsformer.tables.time_numbers import are_whole, is_counter, reads_as_date
 
@@ -32,6 +33,10 @@ _ROW_NUMBERS = {
     "record",
 }
 _PARTS = ("year", "quarter", "month", "day", "hour", "minute")
+_TURNS = {"Y": np.inf, "q": 3, "m": 11, "V": 51, "d": 27, "j": 364}
+"""Parts of a time, as `part_of_time` names them, and how far apart two of them may be that follow each other."""
+_SIX_DIGITS = 999_999
+"""The largest number of six digits, which may well be a measurement though it reads as a month."""
 _KINDS = {
     "text": "that are not numbers",
     "empty": "without a value",
@@ -112,6 +117,15 @@ class Columns:
             for kind, names in ignored.items()
             if names
         ]
+        parted = [name for name in ignored["text"] if not self.codes.any() and may_be_id(self.frame[name])]
+        if parted:
+            text = (
+                f"taken as one series, though words stand in blocks in {listed(parted)}: if they tell series apart, "
+                f"--id {parted[0]}"
+            )
+            self.said.append(
+                Finding("id", text, "doubt", column=parted[0], count=len(parted), remedy=f"--id {parted[0]}")
+            )
         timely = [name for name, column in chosen.items() if is_time_name(name) and are_whole(column)]
         if timely:
             text = f"forecast like any other, though called like times: {listed(timely)} (--target chooses)"
@@ -156,11 +170,16 @@ class Columns:
             return "empty"
         if name.startswith("Unnamed: "):
             return "unnamed"
-        if reads_as_date(values):
+        if reads_as_date(values) and (values.max() > _SIX_DIGITS or self._is_in_order(values)):
             return "date"
-        if tells_time_again(name, values) or _is_part_of(self.times, name, values):
+        if _tells_time_again(self.times, name, values):
             return "time"
         return "number" if _plain(name) in _ROW_NUMBERS and is_counter(values, several=True) else ""
+
+    def _is_in_order(self, values: np.ndarray) -> bool:
+        """Whether numbers rise, or fall, from row to row of a series."""
+        steps = np.diff(values)[np.diff(self.codes) == 0]
+        return len(steps) > 1 and bool((steps >= 0).all() or (steps <= 0).all())
 
     def _is_static(self, values: np.ndarray) -> bool:
         """Whether numbers have one value in each of several series, and different ones among them."""
@@ -200,6 +219,13 @@ def static_table(columns: Columns, names: Sequence[str], ids: Sequence[str], id:
     return table
 
 
+def _tells_time_again(times: pd.Index, name: str, values: np.ndarray) -> bool:
+    """Whether numbers `[rows]` are times as well: a part of the dates that are known, or what the name makes likely."""
+    if not isinstance(times, pd.DatetimeIndex):
+        return tells_time_again(name, values)
+    return kind_of(name, values) in ("years", "epoch", "counter") or _is_part_of(times, name, values)
+
+
 def _is_part_of(times: pd.Index, name: str, values: np.ndarray) -> bool:
     """Whether numbers `[rows]` in a column of that name are the year, month, hour ... of the times, from any start."""
     plain = _plain(name)
@@ -210,8 +236,22 @@ def _is_part_of(times: pd.Index, name: str, values: np.ndarray) -> bool:
     if part_of_time(name) is None and "week" not in plain and plain not in ("dow", "wday"):
         return False
     away = [values - getattr(times, part).to_numpy() for part in _PARTS]
-    week = (values - times.dayofweek.to_numpy()) % 7
-    return bool(any((since == since[0]).all() for since in (*away, week)))
+    week = (values - times.day_of_week.to_numpy()) % 7
+    return any(bool((since == since[0]).all()) for since in (*away, week)) or _is_nearly(times, name, values)
+
+
+def _is_nearly(times: pd.DatetimeIndex, name: str, values: np.ndarray) -> bool:
+    """Whether numbers `[rows]` are what the column is called of the times in another zone, or weeks by another rule."""
+    part = part_of_time(name) or _plain(name)
+    if part in ("H", "weekday", "dayofweek"):  # the same number off throughout, but for changes of the clock
+        own, length = (times.hour, 24) if part == "H" else (times.day_of_week, 7)
+        return bool(np.ptp(times.hour) > 0) and len(np.unique((values - own.to_numpy()) % length)) <= 2
+    if part not in _TURNS:
+        return False
+    parts = {"Y": "year", "q": "quarter", "m": "month", "d": "day", "j": "day_of_year"}
+    own = pd.Index(times.isocalendar()["week"]) if part == "V" else getattr(times, parts[part])
+    off = np.abs(values - own.to_numpy(dtype=np.int64))
+    return bool(((off <= 1) | (off >= _TURNS[part])).all())
 
 
 def _plain(name: str) -> str:

@@ -10,15 +10,19 @@ import numpy as np
 import pandas as pd
 
 from tsformer.data.cells import listed, place, plain_numbers
-from tsformer.data.clock import OFFSET, as_written, check_format, is_own_format, show
+from tsformer.data.clock import OFFSET, as_written, check_format, is_own_format, is_week, show
+from tsformer.data.columns import is_week_name
 from tsformer.data.stamps import UnreadableTimeError, read_written
 from tsformer.data.table_options import TableOptions
 from tsformer.errors import DataError
 from tsformer.findings import Finding
 from tsformer.tables.time_formats import is_interval, readings, start_of
+from tsformer.tables.time_intervals import starts_of
 from tsformer.tables.time_order import Reading, decided, is_day_first
 
 _SAMPLE = 100
+_AHEAD = 5
+"""Years from now that a table may look ahead."""
 _MIDNIGHT = re.compile(r"(?<!\d)24[:.h]?00|[ T]24$")
 
 
@@ -78,6 +82,9 @@ def cells_of(frame: pd.DataFrame, names: Sequence[str], source: str) -> TimeCell
     if any(start_of(cell) != cell for cell in sample):
         intervals = sum(map(is_interval, text))
         text = text.map(start_of)
+    starts = starts_of(text)
+    if starts is not None:
+        intervals, text = len(text), starts
     return TimeCells(tuple(names), codes.astype(np.int64), text, frame, source, intervals)
 
 
@@ -97,20 +104,25 @@ def read_cells(cells: TimeCells, options: TableOptions) -> tuple[pd.DatetimeInde
         time_format = options.time_format
     else:
         try:
-            found = readings(cells.text)
+            found = readings(cells.text, weeks=any(map(is_week_name, cells.names)))
         except UnreadableTimeError as fault:
             remedy = "correct it, or say how times are written with --time-format '%d.%m.%Y %H:%M'"
             raise _unreadable(cells, fault, remedy) from None
         time_format, times = _chosen(cells, found, options, notes)
+        if "%y" in time_format:
+            notes.append(_about_century(cells, times, time_format))
     time_format = as_written(cells.text, time_format)
     if cells.intervals:
-        text = f"{cells.column}: of intervals (A - B) the start is the time"
+        text = f"{cells.column}: of intervals (A - B) the start is the time, {cells.text[0]} in the first"
         notes.append(Finding("interval", text, column=cells.names[0], count=cells.intervals))
     midnight = np.asarray(times == times.normalize()) & bool(re.search("%-?H", time_format))
     late = sum(bool(_MIDNIGHT.search(cell)) for cell in cells.text[midnight])
     if late:
         text = f"{cells.column}: 24:00 is 00:00 of the next day"
         notes.append(Finding("midnight", text, column=cells.names[0], count=late))
+    if is_week(time_format) and any(map(is_week_name, cells.names)) and "W" not in time_format:
+        text = f"{cells.column}: {cells.text[0]} is read as week {times[0]:%V of %G} (ISO), its Monday {show(times[0])}"
+        notes.append(Finding("week", text, column=cells.names[0], example=cells.text[0]))
     if times.tz is not None and "%s" not in time_format:
         notes += _about_offsets(cells, options)
     return times, time_format, notes
@@ -146,6 +158,21 @@ def _ambiguous(cells: TimeCells, found: list[Reading]) -> DataError:
     ways = [f"{show(times[apart])} ({time_format!r})" for time_format, times in found]
     text = f"{cells.text[apart]!r} may be {' or '.join(ways)}, and no row tells"
     return cells.fault("dayfirst", text, apart, 1, remedy)
+
+
+def _about_century(cells: TimeCells, times: pd.DatetimeIndex, time_format: str) -> Finding:
+    """What years of two digits are taken for.
+
+    Raises:
+        DataError: when some would be far ahead, so that they are rather those of another century.
+    """
+    first, last = int(times.argmin()), int(times.argmax())
+    text = f"{cells.text[last]!r} is read as {show(times[last])}: years of two digits are those of 1950 to 2049"
+    if times[last].year > pd.Timestamp.now().year + _AHEAD:
+        remedy = f"write years with four digits, or say --time-format {time_format!r} if they are meant so"
+        raise cells.fault("century", text, last, int((times.year == times[last].year).sum()), remedy)
+    text = f"{cells.column}: years of two digits are {times[first].year} to {times[last].year}"
+    return Finding("century", text, column=cells.names[0], example=cells.text[last])
 
 
 def _unreadable(cells: TimeCells, fault: UnreadableTimeError, remedy: str) -> DataError:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from tsformer.data.cells import LINE, listed, place, plain_numbers
-from tsformer.data.columns import is_date_name, is_time_name, kind_of, rank
+from tsformer.data.columns import is_date_name, is_time_name, is_week_name, kind_of, rank
 from tsformer.data.table_options import TableOptions
 from tsformer.errors import DataError
 from tsformer.findings import Finding
@@ -43,7 +43,7 @@ def claim_of(column: pd.Series, name: str, options: TableOptions) -> Claim:
     if isinstance(first, str) and not named and not _DIGITS.fullmatch(text):
         return ""
     values = plain_numbers(column)
-    if values is None:
+    if values is None or keeps_zeros(column):
         return "weak" if isinstance(first, str) and is_date_name(name) else ""
     if named:
         return "weak" if number_format(name, values, values, years=False) is not None else ""
@@ -52,12 +52,17 @@ def claim_of(column: pd.Series, name: str, options: TableOptions) -> Claim:
     return "weak" if digit_format(values) is not None and is_monotonic(pd.unique(values)) else ""
 
 
+def keeps_zeros(cells: pd.Series) -> bool:
+    """Whether some of the cells `[rows]` are six digits or more behind a zero: 01012024 is a date and no number."""
+    return cells.dtype == object and bool(cells.astype(str).str.fullmatch(r"0\d{5,}").any())
+
+
 def number_format(name: str, values: np.ndarray, distinct: np.ndarray, *, years: bool = True) -> str | None:
     """The format of numbers `[rows]` that are dates; None for plain numbers."""
     kind = kind_of(name, values)
     if kind == "years":
         return "%Y" if years else None
-    digits = digit_format(distinct)
+    digits = digit_format(distinct, weeks=is_week_name(name))
     if digits is not None:
         return digits
     if kind == "epoch":

@@ -19,7 +19,9 @@ _BASIC_CLOCK = re.compile(rf"(?P<between>T)(?P<digits>\d{{4}}|\d{{6}})(?P<offset
 _DIGIT_CLOCK = re.compile(r"(?P<between> )(?P<digits>\d{4}|\d{6})$")
 _NONE = re.compile("$")
 _HOUR = re.compile(r"(?P<between>[ T])(?P<H>\d{1,2})$")
-_TIME_OF_DAY = re.compile(r"\d{1,2}([:.h])\d{2}(?:\1\d{2}(?:[.,]\d+)?)?(?: ?[AaPp]\.? ?[Mm]\.?)?")
+_TIME_OF_DAY = re.compile(
+    r"\d{1,2}([:.h])\d{2}(?:\1\d{2}(?:[.,]\d+)?)?(?: ?[AaPp]\.? ?[Mm]\.?)?|\d{1,2}:\d{2}-\d{1,2}:\d{2}"
+)
 _INTERVAL = re.compile(r"^(.*\d.*?) (?:-|\u2013|\u2014|to|bis) (.*\d.*)$")
 _PIECE = re.compile(r"\d+|[^\W\d_]+|[\W_]+")
 _MONTH = re.compile(r"(?i)(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}")
@@ -68,8 +70,11 @@ def formats_of(cell: str) -> Iterator[str]:
                     yield date + _clock(end)
 
 
-def readings(cells: pd.Series) -> list[tuple[str, pd.DatetimeIndex]]:
+def readings(cells: pd.Series, *, weeks: bool = False) -> list[tuple[str, pd.DatetimeIndex]]:
     """Each format that reads all cells `[rows]`, which are distinct, with the times in it.
+
+    Args:
+        weeks: a year and a number are a week of the ISO calendar, and no month.
 
     Raises:
         DataError: `UnreadableTimeError` of the format that goes farthest, where none reads all.
@@ -78,7 +83,7 @@ def readings(cells: pd.Series) -> list[tuple[str, pd.DatetimeIndex]]:
     found: list[tuple[str, pd.DatetimeIndex]] = []
     faults: list[UnreadableTimeError] = []
     few = cells.iloc[np.linspace(0, len(cells) - 1, _FEW).astype(np.int64)] if len(cells) > 2 * _FEW else cells
-    formats = list(formats_of(first))
+    formats = [as_week(time_format) if weeks else time_format for time_format in formats_of(first)]
     for time_format in formats:
         try:
             read_written(few, time_format)
@@ -100,6 +105,13 @@ def readings(cells: pd.Series) -> list[tuple[str, pd.DatetimeIndex]]:
     if "calendar" in worst.why or not str(cells.iloc[worst.row]):
         raise worst
     raise UnreadableTimeError(worst.row, f"is not written like the first, {first!r}", worst.count)
+
+
+def as_week(time_format: str) -> str:
+    """The format of a year and a month as that of a year and a week; all others as they are."""
+    if {"%Y", "%m"} != set(re.findall("%[A-Za-z]", time_format)):
+        return time_format
+    return time_format.replace("%Y", "%G").replace("%m", "%V")
 
 
 def _clock(end: re.Match[str]) -> str:

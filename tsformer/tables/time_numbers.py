@@ -26,14 +26,17 @@ def are_years(values: np.ndarray) -> bool:
     return are_whole(values) and bool(values.min() >= 1000 and values.max() <= 3000)
 
 
-def digit_format(values: np.ndarray) -> str | None:
-    """The format of numbers `[rows]` that are, every one, dates without separators (201701, 20201020), if they are."""
+def digit_format(values: np.ndarray, *, weeks: bool = False) -> str | None:
+    """The format of numbers `[rows]` that are, every one, dates without separators (201701, 20201020), if they are.
+
+    With `weeks` the last two of six digits are a week.
+    """
     if not are_whole(values) or values.min() < _EARLIEST or values.max() > _LATEST:
         return None
     distinct = pd.Series(pd.unique(values).astype(np.int64)).astype(str).astype(object)
     if distinct.str.len().nunique() > 1:
         return None
-    for time_format in formats_of(str(distinct.iloc[0])):
+    for time_format in ["%G%V"] if weeks and len(distinct.iloc[0]) == 6 else formats_of(str(distinct.iloc[0])):
         try:
             times = read_written(distinct, time_format)
         except UnreadableTimeError:

@@ -10,7 +10,7 @@ import pandas as pd
 from tsformer.data.months import weekday_of, weekdays_before
 
 Reading = tuple[str, pd.DatetimeIndex]
-_LEAST = 5
+_LEAST = 8
 """Times that tell an order, at least."""
 _FEWER = 3
 """A reading is better if it has so many times fewer irregular steps."""
@@ -18,13 +18,23 @@ _FEWER = 3
 
 @dataclass(frozen=True)
 class _Evidence:
-    """How well a reading goes with the rows: whether they are in order, and steps that differ from the usual one."""
+    """How well a reading goes with the rows.
+
+    Attributes:
+        in_order: whether the rows only rise, or only fall.
+        irregular: steps that differ from the usual one.
+        monthly: whether all are on the same day of their months.
+        without_weekends: whether steps are that regular only where weekends are left out.
+    """
 
     in_order: bool
     irregular: int
+    monthly: bool
+    without_weekends: bool
 
     def beats(self, other: _Evidence) -> bool:
-        if self.in_order < other.in_order:
+        # First days of some months, read the other way round, are some weekdays of one January.
+        if self.in_order < other.in_order or (self.without_weekends and other.monthly):
             return False
         better = self.irregular < other.irregular and (
             self.irregular == 0 or _FEWER * self.irregular <= other.irregular
@@ -47,11 +57,12 @@ def decided(found: list[Reading]) -> Reading | None:
         found: formats with the times of the distinct cells, in order of appearance. Years of two digits in front and
             months before a dot are rare: they count only where the rows leave nothing else.
     """
+    found = sorted(found, key=_is_rare)
     readings = [reading for i, reading in enumerate(found) if not any(reading[1].equals(o[1]) for o in found[:i])]
     if len(readings) == 1:
         return readings[0]
     evidence = {time_format: _evidence(times) for time_format, times in readings}
-    rare = [reading for reading in readings if reading[0].startswith(("%y", "%m."))]
+    rare = [reading for reading in readings if _is_rare(reading)]
     usual = [reading for reading in readings if reading not in rare]
     enough = len(readings[0][1]) >= _LEAST
     for candidate in [*rare, *(usual if len(usual) > 1 else [])] if enough else []:
@@ -60,18 +71,23 @@ def decided(found: list[Reading]) -> Reading | None:
     return usual[0] if len(usual) == 1 else None
 
 
+def _is_rare(reading: Reading) -> bool:
+    return reading[0].startswith(("%y", "%m."))
+
+
 def _evidence(times: pd.DatetimeIndex) -> _Evidence:
     moments = times.asi8
     steps = np.diff(moments)
     ordered = np.unique(moments)
     sorted_times = pd.DatetimeIndex(ordered.view(f"datetime64[{times.unit}]"))
     irregular = _irregular(np.diff(ordered))
-    if (sorted_times.day == sorted_times.day[0]).all() and len(np.unique(np.asarray(sorted_times.hour))) == 1:
+    monthly = bool((sorted_times.day == sorted_times.day[0]).all()) and sorted_times.hour.nunique() == 1
+    if monthly:
         irregular = min(irregular, _irregular(np.diff(np.asarray(12 * sorted_times.year + sorted_times.month))))
     days = sorted_times.as_unit("s").asi8 // (24 * 3600)
-    if (weekday_of(days) < 5).all():
-        irregular = min(irregular, _irregular(np.diff(weekdays_before(days))))
-    return _Evidence(bool((steps > 0).all() or (steps < 0).all()), irregular)
+    on_weekdays = _irregular(np.diff(weekdays_before(days))) if (weekday_of(days) < 5).all() else irregular
+    in_order = bool((steps > 0).all() or (steps < 0).all())
+    return _Evidence(in_order, min(irregular, on_weekdays), monthly, on_weekdays < irregular)
 
 
 def _irregular(steps: np.ndarray) -> int:

@@ -20,6 +20,8 @@ _BESIDE_YEAR: tuple[tuple[str, ...], ...] = (
     *(("m",), ("q",), ("V",)),
 )
 _NAMELESS = re.compile(r"c\d+|Unnamed: \d+")
+_LETTERS = {"m": "M", "q": "Q", "V": "W"}
+"""What may stand before the number: M01, Q1, W05."""
 _CLOCK_DIGITS = r"([01]\d|2[0-4])[0-5]\d([0-5]\d)?"
 
 
@@ -63,6 +65,11 @@ def parts_format(frame: pd.DataFrame, names: Sequence[str]) -> str | None:
     text = " ".join(f"%{part}" for part in parts)
     if "V" in parts:
         text = text.replace("%Y", "%G")
+    for part, letter in _LETTERS.items():
+        cell = str(frame[names[parts.index(part)]].iloc[0]).strip() if part in parts else ""
+        if cell.startswith(letter):
+            text = text.replace(f"%{part}", f"{letter}0%q" if cell.startswith("Q0") else f"{letter}%{part}")
+            return text
     if "m" in parts:
         word = str(frame[names[parts.index("m")]].iloc[0]).strip()
         if word.isalpha():
@@ -86,7 +93,13 @@ def _fits(column: pd.Series, part: str) -> bool:
     values = plain_numbers(column)
     if values is not None:
         return are_whole(values) and bool(values.min() >= low and values.max() <= high)
-    if part != "m" or column.isna().any():
+    if column.isna().any():
+        return False
+    if part in _LETTERS:
+        found = column.drop_duplicates().astype(str).str.strip().str.extract(rf"^{_LETTERS[part]}0?(\d{{1,2}})$")[0]
+        if found.notna().all():
+            return bool(found.astype(int).between(low, high).all())
+    if part != "m":
         return False
     words = {str(word).strip()[:3].lower() for word in column.unique()}
     return words <= {"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}

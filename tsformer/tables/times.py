@@ -14,11 +14,12 @@ from tsformer.data.columns import free_name, index_name, is_date_name, is_time_n
 from tsformer.data.table_options import TableOptions
 from tsformer.errors import DataError
 from tsformer.findings import Finding
+from tsformer.tables.ids import find_ids
 from tsformer.tables.time_cells import cells_of, read_cells
 from tsformer.tables.time_choice import tell_the_same
-from tsformer.tables.time_claims import about_numbers, claim_of, dates_in, number_format, numbered
+from tsformer.tables.time_claims import about_numbers, claim_of, dates_in, keeps_zeros, number_format, numbered
 from tsformer.tables.time_parts import find_clock, find_parts, parts_format, written_together
-from tsformer.tables.zones import check_zone, localised
+from tsformer.tables.zones import check_zone, come_twice, localised
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ def _single(frame: pd.DataFrame, name: str, options: TableOptions, source: str, 
     if dates is not None:
         return TimeColumn(name, dates, None, (name,))
     cells = cells_of(frame, (name,), source)
-    values = plain_numbers(cells.text)
+    values = None if cells.intervals or keeps_zeros(cells.text) else plain_numbers(cells.text)
     if values is None or options.time_format is not None:
         times, time_format, notes = read_cells(cells, options)
         return TimeColumn(name, times.take(cells.codes), time_format, (name,), tuple(notes))
@@ -199,9 +200,7 @@ def _in_zone(column: TimeColumn, frame: pd.DataFrame, options: TableOptions, sou
     if times.tz is not None:
         time_format = column.time_format and in_any_zone(column.time_format)
         return replace(column, times=times.tz_convert(options.tz), time_format=time_format)
-    named = [name for name in options.id if name in frame.columns]
-    series = frame.groupby(named, sort=False, dropna=False).ngroup().to_numpy() if named else np.zeros(len(frame))
-    local = localised(times, options.tz, series.astype(np.int64))
+    local = localised(times, options.tz, _series(frame, column, options, source))
     skipped = np.asarray(local.times.isna())
     if skipped.any():
         first, count = int(skipped.argmax()), int(skipped.sum())
@@ -215,3 +214,17 @@ def _in_zone(column: TimeColumn, frame: pd.DataFrame, options: TableOptions, sou
         return replace(column, times=local.times)
     text = f"{local.once} time(s) that come twice when clocks in {options.tz} go back stand once: taken as before that"
     return replace(column, times=local.times, notes=(*column.notes, Finding("once", text, count=local.once)))
+
+
+def _series(frame: pd.DataFrame, column: TimeColumn, options: TableOptions, source: str) -> np.ndarray:
+    """A number for the series of each row, int64 `[rows]`: those that the user names, or that the table tells apart."""
+    names: Sequence[str] = [name for name in options.id if name in frame.columns]
+    twice = come_twice(pd.DatetimeIndex(column.times), str(options.tz))
+    if not names and twice.any():
+        # Times that the clock repeats say nothing about the number of series.
+        others = (*options.target, *options.past_covariates, *options.future_covariates, *options.static_covariates)
+        taken = [*column.columns, *others, *([options.text] if options.text else ())]
+        names = find_ids(frame[~twice], column.times[~twice], taken, source)
+    if not names:
+        return np.zeros(len(frame), dtype=np.int64)
+    return frame.groupby(list(names), sort=False, dropna=False).ngroup().to_numpy().astype(np.int64)

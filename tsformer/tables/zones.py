@@ -53,9 +53,8 @@ def localised(times: pd.DatetimeIndex, zone: str, series: np.ndarray) -> Localis
     Args:
         series: a number for each row's series, `[rows]`.
     """
-    before = times.tz_localize(zone, ambiguous=np.ones(len(times), dtype=bool), nonexistent="NaT")
-    after = times.tz_localize(zone, ambiguous=np.zeros(len(times), dtype=bool), nonexistent="NaT")
-    twice = np.flatnonzero(np.asarray(before != after) & np.asarray(before.notna()))
+    before, after = _both(times, zone)
+    twice = np.flatnonzero(_apart(before, after))
     if not len(twice):
         return Localised(before, 0)
     wall = times.as_unit("us").asi8
@@ -67,6 +66,11 @@ def localised(times: pd.DatetimeIndex, zone: str, series: np.ndarray) -> Localis
     moments[twice[second]] = after.asi8[twice[second]]
     chosen = pd.DatetimeIndex(moments.view(f"datetime64[{before.unit}]")).tz_localize("UTC").tz_convert(zone)
     return Localised(chosen, int((count == 1).sum()))
+
+
+def come_twice(times: pd.DatetimeIndex, zone: str) -> np.ndarray:
+    """Which of the times on the wall `[rows]` the clocks of the zone show twice."""
+    return _apart(*_both(times, zone))
 
 
 def clock_changes(times: pd.DatetimeIndex) -> str | None:
@@ -90,6 +94,30 @@ def clock_changes(times: pd.DatetimeIndex) -> str | None:
         return None
     zones = itertools.chain(_USUAL, sorted(zoneinfo.available_timezones() - set(_USUAL)))
     return next((zone for zone in zones if _explains(zone, twice, gaps, moments)), None)
+
+
+def zone_of_days(times: pd.DatetimeIndex) -> str | None:
+    """The zone in which aware times `[rows]` are all midnights, the first of those that are; None if there is none."""
+    few = times[np.linspace(0, len(times) - 1, min(len(times), 400)).astype(np.int64)]
+    zones = itertools.chain(_USUAL, sorted(zoneinfo.available_timezones() - set(_USUAL)))
+    return next((zone for zone in zones if _midnights(few, zone) and _midnights(times, zone)), None)
+
+
+def _midnights(times: pd.DatetimeIndex, zone: str) -> bool:
+    local = times.tz_convert(zone).tz_localize(None)
+    return bool((local == local.normalize()).all())
+
+
+def _both(times: pd.DatetimeIndex, zone: str) -> tuple[pd.DatetimeIndex, pd.DatetimeIndex]:
+    """Times on the wall `[rows]` in the zone, before and after its clocks go back; NaT where they skip the time."""
+    before, after = (
+        times.tz_localize(zone, ambiguous=np.full(len(times), summer), nonexistent="NaT") for summer in (True, False)
+    )
+    return before, after
+
+
+def _apart(before: pd.DatetimeIndex, after: pd.DatetimeIndex) -> np.ndarray:
+    return np.asarray(before != after) & np.asarray(before.notna())
 
 
 def _explains(zone: str, twice: np.ndarray, gaps: np.ndarray, moments: np.ndarray) -> bool:

@@ -17,7 +17,7 @@ from tsformer.testing.problem import COVARIATES, PROBLEM, batch_of, close, drawn
 
 
 def check_future_covariates(plugin: ModelPlugin) -> str | None:
-    """Covariates that are known ahead are read, at each step those of that step, or leave the prediction alone."""
+    """Covariates known ahead are read, at each step those of that step and, if steps_apart, of none after it."""
     problem = _with("future")
     batch = batch_of(4, problem)
     if "future" not in plugin.covariates:
@@ -33,7 +33,13 @@ def check_future_covariates(plugin: ModelPlugin) -> str | None:
         for step in range(problem.horizon):
             known = given(batch.future_known).clone()
             known[:, step] = _moved(known[:, step])
-            if close(_predicted(module, replace(batch, future_known=known), truth)[:, step], before[:, step]):
+            after = _predicted(module, replace(batch, future_known=known), truth)
+            if plugin.steps_apart and not close(after[:, :step], before[:, :step]):
+                raise CheckFailedError(
+                    f"at truth={truth:g}, other future covariates of step {step} (batch.future_known[:, {step}]) "
+                    "change the prediction of a step before, and steps_apart is True; leave it False"
+                )
+            if close(after[:, step], before[:, step]):
                 raise CheckFailedError(
                     f"at truth={truth:g}, other future covariates of step {step} (batch.future_known[:, {step}]) do "
                     "not change the prediction of that step, and covariates has 'future'"
