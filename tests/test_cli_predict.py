@@ -242,3 +242,24 @@ def test_tables_of_other_kinds_are_not_written(tsformer, tmp_path):
     code, _, err = tsformer("predict", str(tmp_path), "--output", str(tmp_path / "x.xlsx"))
     assert (code, list(tmp_path.iterdir())) == (2, [])
     assert ".csv, .csv.gz or .parquet, not .xlsx" in tsformer.one_line(err)
+
+
+def test_parquet_holds_dates(tsformer, tmp_path):
+    pytest.importorskip("pyarrow")
+    tsformer.fit_air("--horizon", "3")
+    assert tsformer("predict", "--input", tsformer.air, "--output", "f.parquet")[0] == 0
+    months = pd.read_parquet("f.parquet")["month"]
+    assert months.dtype.kind == "M"
+    assert months.tolist() == pd.date_range("1961-01-01", periods=3, freq="MS").tolist()
+
+
+def test_hours_that_come_twice_are_told_of(tsformer):
+    hours = pd.date_range("2023-10-18", "2023-10-28 22:00", freq="h", tz="Europe/Berlin").tz_localize(None)
+    pd.DataFrame({"t": hours.strftime("%Y-%m-%d %H:%M"), "y": np.arange(len(hours)) % 24.0}).to_csv(
+        "h.csv", index=False
+    )
+    line = "fit --model last_value --data csv --path h.csv --tz Europe/Berlin --horizon 8 --out run"
+    assert tsformer(*line.split())[0] == 0
+    code, out, err = tsformer("predict", "run", "--output", "-")
+    assert (code, out.count("2023-10-29 02:00")) == (0, 2)
+    assert "the hour that comes twice when clocks in Europe/Berlin go back" in tsformer.one_line(err)

@@ -45,6 +45,7 @@ def test_all_options_reach_the_table(file):
         "time_columns": [],
         "decimal": ",",
         "read_format": None,
+        "policies": {"decimal": ",", "sep": ";", "time_format": "%d/%m/%Y"},
     }
 
 

@@ -10,12 +10,13 @@ from tsformer_plugins.data import series
 from tsformer_plugins.data.csv import CsvConfig, plugin
 
 FOLDER = importlib.resources.files("tsformer_datasets")
+WEEKENDS = "weekends are taken as closed: frequency B"
 HOLIDAYS = "224 weekday(s) without a row are taken as holidays"
 
 # name: frequency, rows, first day, last day, {column: sum}, notes
 EXPECTED = {
     "air_passengers": ("MS", 144, "1949-01-01", "1960-12-01", {"passengers": 40363}, ()),
-    "brent": ("B", 8195, "1987-05-20", "2019-08-26", {"price": 379295.62}, (HOLIDAYS,)),
+    "brent": ("B", 8195, "1987-05-20", "2019-08-26", {"price": 379295.62}, (WEEKENDS, HOLIDAYS)),
     "us_gasoline": ("W-MON", 1355, "1991-02-04", "2017-01-16", {"barrels": 11589.727}, ()),
     "sunspots": ("YS", 309, "1700-01-01", "2008-01-01", {"activity": 15373.4}, ()),
     "seattle_weather": (

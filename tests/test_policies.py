@@ -283,6 +283,8 @@ def test_finer_rows_are_brought_to_a_step_as_pandas_resamples(freq, rule, policy
     panel = made(frame, freq=freq, duplicates=policy, gaps="fill", missing="mask")
     resampled = frame.set_index("t")["y"].resample(rule)
     expected = resampled.sum() if policy == "sum" else resampled.mean()
+    whole = resampled.count() >= 0.95 * resampled.count()[1:-1].quantile(0.1)
+    expected = expected[whole | ~whole.index.isin(whole.index[[0, -1]])]
     assert (panel.times == expected.index).all()
     np.testing.assert_allclose(panel.values[:, 0], expected, rtol=1e-9)
     assert panel.schema.frequency == freq

@@ -208,3 +208,12 @@ def test_covariates_of_calendar_and_series_reach_the_windows(make_panel):
     assert batch.future_known[0, :, 3].tolist() == (first.day_of_week >= 5).astype(float).tolist()
     assert batch.static[prepared.train.series == 1].unique().tolist() == [1.0]
     assert batch.static_codes[:, 0].tolist() == (1 + prepared.train.series).tolist()
+
+
+@pytest.mark.parametrize(("short", "lookback"), [("error", 1), ("skip", 24), ("pad", 24)])
+def test_series_that_are_left_out_do_not_decide_the_window(make_panel, short, lookback):
+    panel = make_panel([np.arange(700.0), np.arange(11.0), np.arange(11.0)])
+    settings = resolve(
+        [Layer({"model": {"name": "ridge"}, "window": {"short": short, "horizon": 6}})], needs_data=False
+    )
+    assert complete(settings, panel).window.lookback == lookback

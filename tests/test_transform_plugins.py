@@ -364,14 +364,20 @@ def test_asinh_has_the_scale_of_its_channel():
 def test_what_a_transform_cannot_take_is_named(make_panel, name, values, message):
     panel = make_panel([values], names=["price"])
     with pytest.raises(DataError, match=message):
-        chain_of(name).fit(panel, np.array([len(values)]))
+        transformed(chain_of(name), panel)
 
 
 def test_what_stands_before_a_transform_is_named_with_it(make_panel):
     panel = make_panel([[5.0, 7.0, 4.0, 9.0]], names=["price"])
     message = r"transform 'log' after 'difference': 1 value\(s\) are not positive .*column 'price' .*row 3 of"
     with pytest.raises(DataError, match=message):
-        chain_of("difference", "log").fit(panel, np.array([4]))
+        transformed(chain_of("difference", "log"), panel)
+
+
+def transformed(chain, panel):
+    """Fitted on all rows, and applied to them."""
+    chain.fit(panel, panel.lengths)
+    return chain.forward(panel)
 
 
 def test_rows_that_transforms_lose_are_told_of(make_panel):

@@ -13,11 +13,12 @@ from torch import Tensor, nn
 
 from tsformer.building import device_in_use, rebuilt
 from tsformer.data.cells import listed
+from tsformer.data.clock import names_offset
 from tsformer.data.empty_columns import without_unlearned
 from tsformer.data.extension import extended, known_ahead
 from tsformer.data.frames import forecast_frame
 from tsformer.data.frequency import next_times
-from tsformer.data.panel import Panel
+from tsformer.data.panel import Panel, Schema
 from tsformer.data.precision import check_precision
 from tsformer.data.selection import blaming, named, selected
 from tsformer.data.transforms import Chain, Transformed
@@ -49,18 +50,20 @@ class Forecast:
     history: Panel
     notes: tuple[str, ...] = ()
 
-    def to_frame(self) -> pd.DataFrame:
-        """The table: id column if there is one, time column, then each target under its own name."""
-        return forecast_frame(self.history.schema, self.history.ids, self.times, self.values)
+    def to_frame(self, *, written: bool = True) -> pd.DataFrame:
+        """The table: id column if there is one, time column, then each target under its own name; dates `written` as
+        the user writes them, or kept."""
+        return forecast_frame(self.history.schema, self.history.ids, self.times, self.values, written=written)
 
-    def with_history(self) -> pd.DataFrame:
+    def with_history(self, *, written: bool = True) -> pd.DataFrame:
         """For each series the targets of its history, then the forecast; a column `kind` tells "history" and
         "forecast" apart (`kind_` where a column of the table is called so)."""
         panel = self.history
         each = np.repeat(np.arange(len(panel.ids)), panel.lengths)
         targets = panel.values[:, None, : len(panel.schema.targets)]
-        past = forecast_frame(panel.schema, np.array(panel.ids, dtype=object)[each].tolist(), [panel.times], targets)
-        table = pd.concat([past, self.to_frame()], ignore_index=True)
+        names = np.array(panel.ids, dtype=object)[each].tolist()
+        past = forecast_frame(panel.schema, names, [panel.times], targets, written=written)
+        table = pd.concat([past, self.to_frame(written=written)], ignore_index=True)
         series = np.concatenate([each, np.repeat(np.arange(len(panel.ids)), self.values.shape[1])])
         table[free_name(table, "kind")] = np.where(np.arange(len(table)) < len(past), "history", "forecast")
         return table.iloc[np.argsort(series, kind="stable")].reset_index(drop=True)
@@ -146,7 +149,8 @@ def _forecast(fitted: Fitted, panel: Panel, horizon: int, future: Panel | None) 
         )
         error.series = bad
         raise error
-    return Forecast(values, [some[:horizon] for some in times], panel, (*notes, *_notes(fitted, panel)))
+    times = [some[:horizon] for some in times]
+    return Forecast(values, times, panel, (*notes, *_notes(fitted, panel), *_about_hours(times, panel.schema)))
 
 
 def _transformed(chain: Chain, panel: Panel, rows: Panel) -> tuple[Chain, Transformed]:
@@ -189,6 +193,17 @@ def _times_ahead(panel: Panel, horizon: int) -> list[pd.Index]:
         if end not in ahead:
             ahead[end] = next_times(times[panel.rows(series)], frequency, horizon, panel.schema.holidays)
     return [ahead[end] for end in ends]
+
+
+def _about_hours(times: Sequence[pd.Index], schema: Schema) -> tuple[str, ...]:
+    """A note where two steps show the same time on the wall: the hour that comes twice when clocks go back."""
+    if schema.zone is None or (schema.time_format is not None and names_offset(schema.time_format)):
+        return ()
+    if not any(isinstance(each, pd.DatetimeIndex) and each.tz_localize(None).has_duplicates for each in times):
+        return ()
+    return (
+        f"the forecast holds the hour that comes twice when clocks in {schema.zone} go back: the earlier one first",
+    )
 
 
 def _notes(fitted: Fitted, panel: Panel) -> tuple[str, ...]:

@@ -62,7 +62,8 @@ def complete(settings: Settings, panel: Panel) -> Settings:
     """Fill in the windows that the user left open: from the data plugin, else from frequency and number of rows."""
     # the middle series decides, so that one short series does not cut the windows of all; the split will name it
     window, defaults = settings.window, panel.defaults
-    rows, last = (int(np.median(lengths)) for lengths in stretches(panel))
+    middle = np.median if window.short == "error" else _of_middle_row  # short ones will not be among them
+    rows, last = (int(middle(lengths)) for lengths in stretches(panel))
     season = window.season or defaults.season or season_of(panel.schema.frequency)
     horizon = window.horizon or defaults.horizon
     if horizon is None:
@@ -78,6 +79,13 @@ def complete(settings: Settings, panel: Panel) -> Settings:
     stride = window.stride or defaults.stride or 1
     found = {"lookback": lookback, "horizon": horizon, "season": season, "stride": stride}
     return replace(settings, window=window.model_copy(update=found))
+
+
+def _of_middle_row(lengths: np.ndarray) -> int:
+    """The length of the series in which the middle one of all rows stands."""
+    ordered = np.sort(lengths)
+    total = np.cumsum(ordered)
+    return int(ordered[np.searchsorted(total, total[-1] / 2)])
 
 
 def prepare(settings: Settings, panel: Panel, split: Split | None = None, earlier: Tokenizer | None = None) -> Prepared:

@@ -60,7 +60,14 @@ def read_rows(settings: Settings, source: str | None, schema: Schema | SequenceS
     Raises:
         DataError: rows that cannot be taken.
     """
-    found = _rows(settings, source, schema)
+    try:
+        found = _rows(settings, source, schema)
+    except DataError as error:
+        if source is None or error.finding is None or not error.finding.options:
+            raise
+        # What `fit` takes for an option is settled here by the run.
+        text = f"{error} (options are those of the fit: correct the rows, or fit again with others)"
+        raise DataError(text, finding=error.finding) from None
     wanted = Panel if isinstance(schema, Schema) else Sequences
     if not isinstance(found, wanted):
         raise PluginError(f"{settings.data} read {type(found).__name__}, and the run was fitted on {wanted.__name__}")

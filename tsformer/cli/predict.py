@@ -80,7 +80,7 @@ def predict(
         from tsformer.data.panel import Panel, Schema
         from tsformer.plugin import Task
         from tsformer.report import plots
-        from tsformer.tables.output import require
+        from tsformer.tables.output import keeps_dates, require
 
         require(Path(output))
         if picture is not None:
@@ -106,7 +106,9 @@ def predict(
             for told in dict.fromkeys(map(str, (*data.notes, *(ahead.notes if ahead else ())))):
                 say(f"note: {told}", quiet=quiet)
             if isinstance(data, Panel):
-                made = _forecast(fitted, data, ahead, horizon, picture, append=append)
+                made = _forecast(
+                    fitted, data, ahead, horizon, picture, append=append, written=not keeps_dates(Path(output))
+                )
             else:
                 made = _answer(fitted, data, beam)
             for note in made.notes:
@@ -153,7 +155,14 @@ class _Made:
 
 
 def _forecast(
-    fitted: Fitted, data: Panel, future: Panel | None, horizon: int | None, picture: Path | None, *, append: bool
+    fitted: Fitted,
+    data: Panel,
+    future: Panel | None,
+    horizon: int | None,
+    picture: Path | None,
+    *,
+    append: bool,
+    written: bool,
 ) -> _Made:
     from tsformer.forecast import forecast
     from tsformer.report import plots
@@ -161,7 +170,7 @@ def _forecast(
     made = forecast(fitted, data, horizon, future)
     if picture is not None:
         plots.plot_forecast(made.history, made, picture, fitted.settings.model.name)
-    table = made.with_history() if append else made.to_frame()
+    table = made.with_history(written=written) if append else made.to_frame(written=written)
     return _Made(table, made.notes, {"horizon": made.values.shape[1]})
 
 

@@ -25,13 +25,28 @@ _ROLES = {
     "V": {"week", "weekofyear", "weeknumber", "isoweek", "kw", "wk", "woche", "kalenderwoche", "semana", "semaine"},
     "d": {"day", "dayofmonth", "dateofmonth", "dom", "mday", "tag", "dia", "día", "jour", "giorno"},
     "j": {"dayofyear", "doy", "yday", "julianday"},
-    "H": {"hour", "hr", "hours", "hourofday", "stunde", "hora", "heure", "ora"},
+    "H": {"hour", "hr", "hours", "hourofday", "he", "hourending", "hourbeginning", "stunde", "hora", "heure", "ora"},
     "M": {"minute", "minutes"},
     "S": {"second", "seconds"},
 }
 _WEEKS = {*_ROLES["V"], "yearweek", "weeks"}
 _ROLE_OF = {name: role for role, names in _ROLES.items() for name in names}
-_CLOCKS = {"time", "clock", "hour", "hr", "zeit", "uhrzeit", "stunde", "hora", "heure", "ora"}
+_CLOCKS = {
+    "time",
+    "clock",
+    "hour",
+    "hr",
+    "he",
+    "hhmm",
+    "hourending",
+    "hourbeginning",
+    "zeit",
+    "uhrzeit",
+    "stunde",
+    "hora",
+    "heure",
+    "ora",
+}
 
 
 def is_time_name(name: str) -> bool:

@@ -13,7 +13,7 @@ from tsformer.data.panel import Schema
 
 
 def forecast_frame(
-    schema: Schema, ids: Sequence[str], times: Sequence[pd.Index], forecasts: np.ndarray
+    schema: Schema, ids: Sequence[str], times: Sequence[pd.Index], forecasts: np.ndarray, *, written: bool = True
 ) -> pd.DataFrame:
     """Forecasts with the columns of ids (if any), the time (if any) in the user's own writing, then the targets.
 
@@ -22,6 +22,7 @@ def forecast_frame(
         ids: names of the series, `[series]`.
         times: the times of each series' forecast, `[series]` indices of `[horizon]`.
         forecasts: float64 `[series, horizon, targets]` in the user's units.
+        written: dates as the user writes them; False keeps them, for files that can hold dates.
     """
     horizon = forecasts.shape[1]
     columns: dict[str, object] = {}
@@ -33,7 +34,7 @@ def forecast_frame(
         columns[schema.id] = np.repeat(np.asarray(ids, dtype=object), horizon)
     if schema.time is not None:
         stamps = times[0].append(list(times[1:])) if len(times) else pd.Index([])
-        if schema.time_format is not None and isinstance(stamps, pd.DatetimeIndex):
+        if written and schema.time_format is not None and isinstance(stamps, pd.DatetimeIndex):
             columns[schema.time] = write_times(stamps, schema.time_format)
         else:
             columns[schema.time] = stamps

@@ -7,8 +7,10 @@ import numpy as np
 from tsformer.data.sorted_rows import Rows
 from tsformer.findings import Finding
 
-WHOLE = 0.9
-"""Share of the usual number of rows with which a step is whole: months are unequal, and a day may have 23 hours."""
+WHOLE = 0.95
+"""Share of the usual number of rows with which a step is whole: a day may have 23 hours."""
+_USUAL = 0.1
+"""Quantile of the rows in steps that counts as usual: months are unequal, and some steps have gaps."""
 
 
 def without_partial(rows: Rows) -> tuple[Rows, tuple[Finding, ...]]:
@@ -23,7 +25,7 @@ def without_partial(rows: Rows) -> tuple[Rows, tuple[Finding, ...]]:
     edge = firsts | np.append(firsts[1:], True)
     if edge.all() or np.median(counts[~edge]) < 2:
         return rows, ()
-    usual = np.median(counts[~edge])
+    usual = np.quantile(counts[~edge], _USUAL)
     partial = edge & (counts < WHOLE * usual)
     gone = np.repeat(partial, counts)
     if not partial.any() or gone.all():
@@ -31,7 +33,7 @@ def without_partial(rows: Rows) -> tuple[Rows, tuple[Finding, ...]]:
     first = int(gone.argmax())
     text = (
         f"left out {int(gone.sum())} row(s) of {int(partial.sum())} step(s) at either end that are not whole, the "
-        f"first in {rows.place(first)}: steps usually hold {usual:g} rows"
+        f"first in {rows.place(first)}: steps usually hold {usual:g} rows or more"
     )
     finding = Finding("partial", text, column=rows.schema.time, row=rows.place(first), count=int(gone.sum()))
     return rows.take(np.flatnonzero(~gone)), (finding,)

@@ -105,7 +105,8 @@ def _column(frame: pd.DataFrame, name: str, roles: Mapping[str, str], options: T
         role = "empty" if real.empty else "constant" if real.nunique() == 1 else "words"
         return Column(name, roles.get(name, role), len(cells) - len(real), example=example)
     known = numbers[~np.isnan(numbers)]
-    least, greatest = (float(known.min()), float(known.max())) if len(known) else (None, None)
+    finite = known[np.isfinite(known)]
+    least, greatest = (float(finite.min()), float(finite.max())) if len(finite) else (None, None)
     role = "empty" if least is None else "constant" if least == greatest else "not used"
     return Column(name, roles.get(name, role), len(numbers) - len(known), least, greatest, example)
 

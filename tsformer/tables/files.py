@@ -28,7 +28,7 @@ from tsformer.tables.outline import SAMPLE, Outline, outline
 # Before pandas 3.1 a third of all decimals come out one bit wrong unless asked for; from 3.1 on asking is deprecated.
 _EXACT: Any = {} if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1) else {"float_precision": "round_trip"}
 _SEVERAL = 3  # distinct whole numbers beside those with a point
-_NOT_A_TABLE = re.compile(rb"\s*(\{|\[\s*[\[{]|<[!?a-zA-Z])")
+_NOT_A_TABLE = re.compile(rb"\s*(\{|\[\s*[\[{]|<[!?]|<[a-zA-Z][^,;\t|>]*>\s*<)")
 
 
 @dataclass(frozen=True)

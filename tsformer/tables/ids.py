@@ -14,10 +14,13 @@ from tsformer.data.columns import is_time_name, part_of_time
 from tsformer.data.identity import join_id
 from tsformer.errors import DataError
 from tsformer.findings import Finding
+from tsformer.tables.time_formats import looks_like_date
 from tsformer.tables.time_numbers import are_whole
+from tsformer.tables.time_parts import is_clock
+from tsformer.tables.zones import clock_changes
 
 _MOST = 12  # columns among which sets of three are looked for
-_CLOCKS = {"clock", "min", "sec"}
+_CLOCKS = {"clock", "min", "sec", "hhmm"}
 _MOSTLY = 0.3  # share of rows with the time of another one, beyond which they cannot be duplicates
 _STRAY = 0.01  # share of rows that may still repeat a time: duplicates to be settled, not further series
 _LONG = 20  # rows in a block on average, beyond which it is no chance that times start again with a block
@@ -46,6 +49,8 @@ def find_ids(frame: pd.DataFrame, times: pd.Index, taken: Collection[str], sourc
     """
     at, moments = pd.factorize(times, sort=True)
     repeated = len(at) - len(moments)
+    if 0 < repeated <= _STRAY * len(at) and isinstance(times, pd.DatetimeIndex) and clock_changes(times):
+        return ()  # of the hour that comes twice a table may say which is which: that is no series
     steps = np.diff(at)
     if not repeated and ((steps > 0).all() or (steps < 0).all()):
         return ()
@@ -118,7 +123,9 @@ def smallest_key(frame: pd.DataFrame, names: Sequence[str], most: int = 3) -> tu
 
 def may_be_id(column: pd.Series) -> bool:
     """Whether cells of words `[rows]` stand in long blocks, as those of series one after another do."""
-    codes = pd.factorize(column.map(str))[0]  # lists among the cells have no hash
+    codes, cells = pd.factorize(column.map(str))  # lists among the cells have no hash
+    if len(cells) and looks_like_date(str(cells[0])):
+        return False
     return 0 < codes.max(initial=0) < len(codes) / _LONG and _in_blocks(codes)
 
 
@@ -135,6 +142,8 @@ def _candidates(frame: pd.DataFrame, taken: Collection[str], rows_at: np.ndarray
         try:
             codes, distinct = pd.factorize(column, use_na_sentinel=False)
         except TypeError:  # lists and the like
+            continue
+        if column.dtype.kind not in "iuf" and is_clock(pd.Series(distinct)):
             continue
         words = column.dtype.kind not in "iuf" and np.isnan(parsed(pd.Series(distinct)).astype(np.float64)).any()
         # A whole number that tells series apart has hardly more values than there are rows at one time.

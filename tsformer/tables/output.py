@@ -33,5 +33,10 @@ def encoded(frame: pd.DataFrame, path: Path) -> bytes:
     return gzip.compress(content) if path.suffix == ".gz" else content
 
 
+def keeps_dates(path: Path) -> bool:
+    """Whether a file of that name holds dates as such, not as somebody writes them."""
+    return _is_parquet(path)
+
+
 def _is_parquet(path: Path) -> bool:
     return path.suffix.lower() == ".parquet"

@@ -139,6 +139,24 @@ def numbered(
     return None, ""
 
 
+def refuse_unread(frame: pd.DataFrame, taken: Collection[str], source: str) -> None:
+    """Raise DataError for a column that is called like a time, holds another text with digits in most rows, and could
+    not be read: the order of the rows need not be that of time."""
+    for name in (column for column in frame.columns if column not in taken and is_time_name(column)):
+        cells = frame[name].dropna()
+        texts = [cell for cell in cells.head(1000) if isinstance(cell, str) and any(map(str.isdigit, cell))]
+        if len(texts) < min(len(cells), 1000) or 2 * cells.nunique() < len(frame) or plain_numbers(cells) is not None:
+            continue
+        row = place(frame, int(frame[name].notna().to_numpy().argmax()))
+        remedy = "--time-format says how it is written"
+        text = (
+            f"{source}: column {name!r} is called like a time, and {texts[0]!r} in {row} cannot be read as one: "
+            f"{remedy}; or name the targets with --target, and the rows are taken in their order"
+        )
+        finding = Finding("unreadable_time", text, "fault", name, row, len(cells), texts[0], remedy)
+        raise DataError(text, finding=finding)
+
+
 def _without_step(frame: pd.DataFrame, name: str, values: np.ndarray, source: str) -> DataError:
     found, where, counts = np.unique(np.diff(values), return_inverse=True, return_counts=True)
     # One row has no step at all, two have no other to go with.

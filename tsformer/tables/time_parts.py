@@ -50,7 +50,9 @@ def find_parts(frame: pd.DataFrame, taken: Collection[str]) -> tuple[str, ...]:
 def find_clock(frame: pd.DataFrame, taken: Collection[str]) -> str | None:
     """The column with a time of day, or whole hours, that stands beside a column of dates."""
     for name in (column for column in frame.columns if column not in taken):
-        if is_clock_name(name) and (_is_clock(frame[name]) or _fits(frame[name], "H")) and frame[name].nunique() > 1:
+        column = frame[name]
+        called = is_clock_name(name) and (is_clock(column) or _fits(column, "H"))
+        if (called or (_NAMELESS.fullmatch(name) and is_clock(column))) and column.nunique() > 1:
             return name
     return None
 
@@ -58,7 +60,8 @@ def find_clock(frame: pd.DataFrame, taken: Collection[str]) -> str | None:
 def parts_format(frame: pd.DataFrame, names: Sequence[str]) -> str | None:
     """The format of the cells of columns joined by blanks, where their names say what they are; else None."""
     parts = [part_of_time(name) for name in names]
-    if len(names) == 2 and all(_NAMELESS.fullmatch(name) for name in names):
+    nameless = len(names) == 2 and all(_NAMELESS.fullmatch(name) for name in names)
+    if nameless and _fits(frame[names[0]], "Y"):
         parts = ["Y", "m"]
     if "Y" not in parts or None in parts:
         return None
@@ -105,7 +108,8 @@ def _fits(column: pd.Series, part: str) -> bool:
     return words <= {"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}
 
 
-def _is_clock(column: pd.Series) -> bool:
+def is_clock(column: pd.Series) -> bool:
+    """Whether the cells of a column are times of day, every one."""
     distinct = [str(cell).strip() for cell in column.dropna().unique()]
     if not distinct or pd.api.types.is_numeric_dtype(column):
         return False

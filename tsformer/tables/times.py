@@ -17,7 +17,15 @@ from tsformer.findings import Finding
 from tsformer.tables.ids import find_ids
 from tsformer.tables.time_cells import cells_of, read_cells
 from tsformer.tables.time_choice import tell_the_same
-from tsformer.tables.time_claims import about_numbers, claim_of, dates_in, keeps_zeros, number_format, numbered
+from tsformer.tables.time_claims import (
+    about_numbers,
+    claim_of,
+    dates_in,
+    keeps_zeros,
+    number_format,
+    numbered,
+    refuse_unread,
+)
 from tsformer.tables.time_parts import find_clock, find_parts, parts_format, written_together
 from tsformer.tables.zones import check_zone, come_twice, localised
 
@@ -75,6 +83,8 @@ def find_time(frame: pd.DataFrame, taken: Collection[str], options: TableOptions
         DataError: when several columns have equal claims, the only one that looks like times cannot be read, or,
             unless the user names targets, a column is called like a time and holds irregular numbers.
     """
+    if options.tz is not None:
+        check_zone(options.tz)
     if isinstance(frame.index, pd.DatetimeIndex | pd.PeriodIndex):
         name = index_name(frame, source)
         return read_time(frame.index.to_frame(name=name).set_axis(range(len(frame))), (name,), options, source)
@@ -105,6 +115,8 @@ def find_time(frame: pd.DataFrame, taken: Collection[str], options: TableOptions
         return _in_zone(joined, frame, options, source) if joined else read_time(frame, (name,), options, source)
     numbers, kind = numbered(frame, taken, source, chosen=bool(options.target))
     if numbers is None:
+        if not options.target:
+            refuse_unread(frame, taken, source)
         return TimeColumn(None, pd.RangeIndex(len(frame)), None, ())
     return read_time(frame, (numbers,), options, source, plain=kind == "counter")
 
