@@ -217,7 +217,7 @@ NAMES = st.one_of(st.sampled_from(["date", "ds", "t", "year", "month", "y", "", 
 NAMED = NAMES.filter(lambda name: name.strip(", ") and '"' not in name and name.isprintable())
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=150)
 @given(
     names=st.lists(NAMES, max_size=4),
     rows=st.lists(st.lists(CELLS, min_size=1, max_size=4), max_size=6),
@@ -237,7 +237,7 @@ def test_any_text_is_a_panel_or_one_line(names, rows, sep, end, options):
     check_anything(end.join(sep.join(row) for row in [names, *rows]), options)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=120)
 @given(
     start=st.dates(min_value=pd.Timestamp("1900-01-01").date(), max_value=pd.Timestamp("2200-01-01").date()),
     frequency=st.sampled_from(["D", "MS", "W-MON", "h", "B"]),
@@ -263,7 +263,7 @@ def test_a_good_table_in_any_order_with_a_bad_cell(start, frequency, values, ser
             assert made.values[made.rows(own), 0].tolist() == values[int(name) :: series]
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=100)
 @given(st.binary(max_size=60), st.sampled_from(["utf-8-sig", "utf-16", "cp1252", "gb18030"]))
 def test_any_bytes_are_a_panel_or_one_line(content, encoding):
     check_anything(io.BytesIO(content), {}, encoding=encoding)
