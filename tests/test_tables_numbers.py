@@ -336,3 +336,11 @@ def test_a_number_in_the_rows_of_a_made_up_one_is_one():
 )
 def test_what_is_not_suspected(series):
     assert doubts(y=series) == ()
+
+
+def test_codes_among_words_are_no_numbers_but_numbers_in_doubt_are():
+    codes = pd.Series(["0"] * 300 + ["a"] * 4, dtype=object)
+    assert as_numbers(codes, "holiday", TableOptions(), "table", named=False).values is None
+    commas = pd.Series([f"{i},{i * 7 % 1000:03d}" for i in range(1, 300)], dtype=object)
+    with pytest.raises(DataError, match="--decimal"):
+        as_numbers(commas, "visitors", TableOptions(), "table", named=False)

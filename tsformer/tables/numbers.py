@@ -130,7 +130,8 @@ class _Reading:
         filled = self._counts[~self._missing].sum()
         kinds = np.count_nonzero(~np.isnan(self.values))
         # "0" throughout and an "a" here and there are codes, not measurements.
-        return bool(self._meant > filled / 2 and (kinds > _FEW or filled <= 10 * _FEW))
+        codes = 0 < kinds <= _FEW and filled > 10 * _FEW
+        return bool(self._meant > filled / 2 and not codes)
 
     def look(self, decimal: str) -> None:
         """Read all cells; `decimal` is what other columns say."""
