@@ -344,3 +344,11 @@ def test_codes_among_words_are_no_numbers_but_numbers_in_doubt_are():
     commas = pd.Series([f"{i},{i * 7 % 1000:03d}" for i in range(1, 300)], dtype=object)
     with pytest.raises(DataError, match="--decimal"):
         as_numbers(commas, "visitors", TableOptions(), "table", named=False)
+
+
+@pytest.mark.parametrize("written", ["R$ {}", "EUR {}", "{} zł", "{} EUR"])
+def test_currencies_in_letters_hide_no_decimal_comma(written):
+    cells = pd.Series([written.format(f"9.{i:03d},50") for i in range(100, 140)], dtype=object)
+    assert comma_or_point(cells) == ","
+    found = as_numbers(cells, "price", TableOptions(), "table", named=False)
+    assert found.values.tolist() == [9000.5 + i for i in range(100, 140)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import string
 from collections.abc import Iterable
 
 import pandas as pd
@@ -20,7 +21,7 @@ _ONLY_COMMA = re.compile(
 _EITHER = re.compile(r"[1-9]\d{0,2},\d{3}")
 _GROUPED = re.compile(r"[1-9]\d{0,2}\.\d{3}")
 _POINT = re.compile(r"\d*\.(?:\d{1,2}|\d{4,})|0+\.\d+|\d{4,}\.\d+")
-_SURROUNDINGS = "(+-\u2212$€£¥₩₹₽ \t%KMBTkmbt)"
+_SURROUNDINGS = "(+-\u2212$€£¥₩₹₽ \t%łč)" + string.ascii_letters  # of currencies and sizes: R$, EUR, zł, k
 _LAKHS = re.compile(r"[1-9]\d?(?:,\d{2})+,\d{3}(?:\.\d*)?")  # as in India: 12,34,567
 _DIGITS = re.compile(r"[\d.,'\u2019 \u00a0\u202f]+")
 _HEAD = 200  # rows that tell whether a column holds numbers
