@@ -21,7 +21,7 @@ def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("vocabulary") / "run"
     settings = resolve([Layer({"model": SMALL, "task": "classify", "data": REVIEWS, "train": {"max_steps": 1}})])
     writer = runs.Writer(folder)
-    result = fitting.fit(settings, sources.load_data(settings.data), on_start=writer.start)
+    result = fitting.fit(settings, sources.load_data(settings.data), watch=fitting.Watch(start=writer.start))
     writer.finish(result.fitted, result.summary())
     return folder
 

@@ -422,7 +422,7 @@ def test_a_column_that_a_series_did_not_have_in_training(name):
     panel.values[panel.rows(1).start + 48 : panel.rows(1).stop, column] = 1e6  # which no scale is known of
     notes = []
     layer = {"model": {"name": "ridge"}, "window": {"lookback": 14, "horizon": 4}}
-    found = fitting.fit(resolve([Layer(layer)], needs_data=False), panel, on_note=notes.append).fitted
+    found = fitting.fit(resolve([Layer(layer)], needs_data=False), panel, watch=fitting.Watch(note=notes.append)).fitted
     assert f"{name!r} is left out, without a value in the training rows, of 1 of 3 series (b)" in notes
     panel.values[panel.rows(1), column] = np.nan
     without = fitting.fit(resolve([Layer(layer)], needs_data=False), panel).fitted

@@ -121,7 +121,7 @@ def classified(tmp_path_factory):
     """A fit of texts, and its run folder."""
     folder = tmp_path_factory.mktemp("runs") / "texts"
     writer = runs.Writer(folder)
-    result = fitting.fit(settings(max_steps=20, lr=0.02), texts(), on_start=writer.start)
+    result = fitting.fit(settings(max_steps=20, lr=0.02), texts(), watch=fitting.Watch(start=writer.start))
     writer.finish(result.fitted, result.summary())
     return result, folder
 

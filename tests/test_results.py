@@ -124,7 +124,7 @@ def test_the_status_is_how_the_training_ended():
     settings = resolve([Layer(values)])
     steps = []
     data = sources.load_data(settings.data)
-    result = fitting.fit(settings, data, on_step=steps.append, interrupted=lambda: len(steps) == 4)
+    result = fitting.fit(settings, data, watch=fitting.Watch(step=steps.append, interrupted=lambda: len(steps) == 4))
     assert (result.summary()["status"], result.summary()["steps"]) == ("interrupted", 4)
     early = {**values, "train": {"max_steps": 50, "eval_every": 1, "patience": 1, "lr": 1e-9}}
     result = fitting.fit(resolve([Layer(early)]), data)

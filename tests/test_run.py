@@ -27,7 +27,7 @@ def fit_small(folder, **values):
     settings = resolve([Layer({**SMALL, "data": {"name": "sine", "points": "400", "noise": "0.1"}, **values})])
     panel = sources.load_data(settings.data)
     writer = runs.Writer(folder)
-    result = fitting.fit(settings, panel, on_start=writer.start, on_evaluation=writer.log)
+    result = fitting.fit(settings, panel, watch=fitting.Watch(start=writer.start, evaluation=writer.log))
     writer.finish(result.fitted, result.summary())
     return result, panel
 
@@ -193,7 +193,7 @@ def static(values):
 def with_statics(tmp_path):
     settings = resolve([Layer({**SMALL, "window": {"lookback": 24, "horizon": 4}})], needs_data=False)
     writer = runs.Writer(tmp_path / "statics")
-    result = fitting.fit(settings, static(["south", "north"]), on_start=writer.start)
+    result = fitting.fit(settings, static(["south", "north"]), watch=fitting.Watch(start=writer.start))
     writer.finish(result.fitted, result.summary())
     return tmp_path / "statics", result.fitted
 

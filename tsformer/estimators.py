@@ -95,7 +95,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     def _fit(self, settings: Settings, data: Panel | Sequences) -> list[str]:
         """Fit, and return what the user should hear of, one line each."""
         notes: list[str] = []
-        result = fitting.fit(settings, data, on_note=notes.append)
+        result = fitting.fit(settings, data, watch=fitting.Watch(note=notes.append))
         self._set(result.fitted, result.summary())
         self.history_: History | None = result.history
         return [*notes, *result.cautions()]

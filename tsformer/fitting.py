@@ -118,67 +118,107 @@ def torch_seeded(seed: np.random.SeedSequence) -> Iterator[None]:
         yield
 
 
+@dataclass(frozen=True)
+class Watch:
+    """Who is told of a fit, and may end it.
+
+    Attributes:
+        note: told of options that have no effect, of what was taken over from an earlier run, and the like.
+        start: called with the untrained model, when everything has been checked.
+        step, evaluation: told of the progress.
+        interrupted: asked before each step; True ends the training and keeps the best weights.
+    """
+
+    note: Callable[[str], None] = lambda line: None
+    start: Callable[[Fitted], None] = lambda fitted: None
+    step: Callable[[Progress], None] = lambda progress: None
+    evaluation: Callable[[dict[str, Any]], None] = lambda record: None
+    interrupted: Callable[[], bool] = lambda: False
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A model that has been fitted, and not yet been scored.
+
+    Attributes:
+        prepared: the data that it was fitted on.
+        history: how the training went.
+        device: where the module is.
+    """
+
+    fitted: Fitted
+    prepared: Prepared | PreparedSequences
+    history: History
+    device: torch.device
+
+
 def fit(
-    settings: Settings,
-    data: Panel | Sequences,
-    *,
-    split: Split | None = None,
-    on_note: Callable[[str], None] = lambda line: None,
-    on_start: Callable[[Fitted], None] = lambda fitted: None,
-    on_step: Callable[[Progress], None] = lambda progress: None,
-    on_evaluation: Callable[[dict[str, Any]], None] = lambda record: None,
-    interrupted: Callable[[], bool] = lambda: False,
+    settings: Settings, data: Panel | Sequences, *, split: Split | None = None, watch: Watch | None = None
 ) -> Result:
-    """Fit a model and score it on the test part beside naive answers.
+    """Fit a model and score it on the test part beside naive answers; otherwise like `learn`."""
+    started = time.perf_counter()
+    learned = learn(settings, data, split=split, watch=watch)
+    return result_of(
+        learned.fitted, learned.prepared, learned.history, learned.device, lambda: time.perf_counter() - started
+    )
+
+
+def learn(
+    settings: Settings, data: Panel | Sequences, *, split: Split | None = None, watch: Watch | None = None
+) -> Learned:
+    """Fit a model. Rows after the validation part are not looked at.
 
     The caller's random state is left as it was; the same seed gives the same bytes on the same machine.
 
     Args:
         split: where the parts of each series end, for a published split of a panel; by default 70/10/20.
-        on_note: told of options that have no effect, of what was taken over from an earlier run, and the like.
-        on_start: called with the untrained model, when everything has been checked.
-        on_step, on_evaluation: told of the progress.
-        interrupted: asked before each step; True ends the training and keeps the best weights.
+        watch: who is told of it.
 
     Raises:
         DataError, PluginError, ResourceError: before the first step.
         DivergedError: when nothing usable was learned before the loss ceased to be finite.
     """
+    watch = watch or Watch()
     started = time.perf_counter()
     ready = make_ready(settings, data, split)
-    fitted, prepared, device = ready.fitted, ready.prepared, ready.device
-    settings, module, parts = fitted.settings, fitted.module, ready.prepared.parts
-    plugin = settings.model.plugin
+    fitted, module = ready.fitted, ready.fitted.module
     for note in ready.notes:
-        on_note(note)
-    on_start(fitted)
+        watch.note(note)
+    watch.start(fitted)
     with torch_seeded(ready.draws):
-        if by_gradients(plugin, module):
-            with settings.model.at_fault("training"):
-                history = train(
-                    module,
-                    parts.train,
-                    parts.validation,
-                    parts.objective,
-                    settings.train,
-                    groups=ready.groups,
-                    generator=np.random.default_rng(ready.order),
-                    device=device,
-                    on_step=on_step,
-                    on_evaluation=on_evaluation,
-                    interrupted=interrupted,
-                )
-        else:
-            with settings.model.at_fault("fit"):
-                if plugin.fit is not None:
-                    plugin.fit(module.cpu(), parts.train, parts.validation)  # examples are on the CPU
-                    module.to(device)
-                history = without_steps(ready, started)
-            on_evaluation(history.evaluations[0])
-        if history.error is not None and history.best_step == 0:
-            raise history.error
-        check_kept(settings.model, parts.problem, module)
-        return result_of(fitted, prepared, history, device, lambda: time.perf_counter() - started)
+        history = _trained(ready, watch, started)
+    if history.error is not None and history.best_step == 0:
+        raise history.error
+    check_kept(fitted.settings.model, ready.prepared.parts.problem, module)
+    return Learned(fitted, ready.prepared, history, ready.device)
+
+
+def _trained(ready: Ready, watch: Watch, started: float) -> History:
+    """Train the module in place: by gradients, or as its plugin says."""
+    fitted, parts = ready.fitted, ready.prepared.parts
+    settings, module, plugin = fitted.settings, fitted.module, fitted.settings.model.plugin
+    if by_gradients(plugin, module):
+        with settings.model.at_fault("training"):
+            return train(
+                module,
+                parts.train,
+                parts.validation,
+                parts.objective,
+                settings.train,
+                groups=ready.groups,
+                generator=np.random.default_rng(ready.order),
+                device=ready.device,
+                on_step=watch.step,
+                on_evaluation=watch.evaluation,
+                interrupted=watch.interrupted,
+            )
+    with settings.model.at_fault("fit"):
+        if plugin.fit is not None:
+            plugin.fit(module.cpu(), parts.train, parts.validation)  # examples are on the CPU
+            module.to(ready.device)
+        history = without_steps(ready, started)
+    watch.evaluation(history.evaluations[0])
+    return history
 
 
 def without_steps(ready: Ready, started: float) -> History:

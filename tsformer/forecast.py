@@ -27,11 +27,10 @@ from tsformer.data.windows import Windows
 from tsformer.errors import DataError, DivergedError, UsageError
 from tsformer.fitted import Fitted
 from tsformer.history import forecastable, in_columns_of, last_stretches
-from tsformer.nn.outputs import output_of
 from tsformer.prediction import free_name
+from tsformer.predictive import predictive
 from tsformer.preparation import model_rows, model_statics, tokens_at_steps
 from tsformer.settings import MOST_STEPS
-from tsformer.training.loop import predict
 
 
 @dataclass(frozen=True)
@@ -138,9 +137,7 @@ def _forecast(fitted: Fitted, panel: Panel, horizon: int, future: Panel | None) 
         static=numbers,
         static_codes=codes,
     )
-    with fitted.settings.model.at_fault("prediction"):
-        path = predict(module, windows, output_of(problem), device_in_use(module))
-    values = chain.inverse(path[:, :horizon], data, series, origins)
+    values = predictive(fitted, windows, data, chain=chain, module=module, horizon=horizon).point
     bad = ~np.isfinite(values).all(axis=(1, 2))
     if bad.any():
         whose = f" of series {panel.ids[int(bad.argmax())]!r}" if panel.schema.id else ""

@@ -163,6 +163,9 @@ class ModelPlugin:
         persistent: False for a model that cannot be saved without pickle; it serves evaluation only.
         covariates: what a forecast reads beside the past: "future" covariates (`Batch.past_known`, `future_known`),
             "static" ones (`Batch.static`, `static_codes`), or both. Of others the user is told that they do nothing.
+        outputs: the outputs that the module describes by itself, by the names of `Problem.output`; None is all. Of a
+            model that gives points only, `{"point"}`, others are made by `tsformer.nn.spread`: `build` is then given a
+            problem whose output is "point".
         steps_apart: True when what is predicted of a step does not change with `future_known` of later steps, so that
             a forecast of fewer steps than fitted needs no more of it; otherwise all of it has to be known.
     """
@@ -175,6 +178,7 @@ class ModelPlugin:
     persistent: bool = True
     covariates: frozenset[str] | set[str] = frozenset()
     steps_apart: bool = False
+    outputs: frozenset[str] | set[str] | None = None
 
     def __post_init__(self) -> None:
         _check_declaration(self, self.config, self.example, self.build)

@@ -17,13 +17,13 @@ from tsformer.data.precision import check_precision
 from tsformer.data.ragged import Ragged
 from tsformer.data.selection import named
 from tsformer.data.short_series import check_windows, stretches, without_short
-from tsformer.data.split import Split, check_split, split_by_time
+from tsformer.data.split import Split, check_split, split_by_time, without_test
 from tsformer.data.statics import Statics
 from tsformer.data.tokens import Tokenizer
 from tsformer.data.transforms import Chain, Link, Transformed
 from tsformer.data.windows import Windows, cut_windows, padded
 from tsformer.errors import PluginError, UsageError
-from tsformer.nn.outputs import OUTPUTS
+from tsformer.nn.outputs import build_output
 from tsformer.parts import Parts, with_hidden_steps
 from tsformer.plugin import Problem, State, Task
 from tsformer.settings import Settings
@@ -150,7 +150,8 @@ def prepare(settings: Settings, panel: Panel, split: Split | None = None, earlie
             static_codes=codes,
         )
 
-    output = OUTPUTS[settings.train.output](settings.train.loss, settings.train.huber_delta)
+    levels = settings.train.quantile_levels()
+    output = build_output(settings.train.output, settings.train.loss, settings.train.huber_delta, levels)
     forecasts = settings.task is Task.FORECAST
     problem = Problem(
         task=settings.task,
@@ -166,10 +167,12 @@ def prepare(settings: Settings, panel: Panel, split: Split | None = None, earlie
         outputs=output.outputs if forecasts else 1,
         vocabulary=len(words.tokenizer.vocabulary) if words.tokenizer else 0,
         text_length=0 if tokens is None else tokens.shape[1],
+        quantiles=levels if forecasts else (),
     )
     train = windows(fewest + chain.lost, split.train, window.stride or 1)
     validation, test = windows(split.train, split.validation), windows(split.validation, split.lengths)
-    notes += check_windows({"training": train, "validation": validation, "test": test}, panel)
+    held_out = {} if without_test(split) else {"test": test}
+    notes += check_windows({"training": train, "validation": validation, **held_out}, panel)
     parts = Parts(problem, output, train, validation, test, chain, words, statics)
     if settings.task is Task.PRETRAIN:
         parts = with_hidden_steps(parts, settings.train)

@@ -24,6 +24,7 @@ class Task(StrEnum):
 
 
 Size = Annotated[int, pydantic.Field(ge=0, le=100_000_000)]
+Probability = Annotated[float, pydantic.Field(gt=0, lt=1)]
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,11 @@ class Problem:
         static_covariates: numbers per series.
         static_cardinalities: size of each categorical static covariate.
         season: steps in one season, 1 if there is none.
-        output: what is predicted: "point" or "normal" of each target, "classes", "tokens", or "hidden" steps.
+        output: what is predicted: "point", "quantiles", "normal", "student_t" or "negative_binomial" of each target,
+            "classes", "tokens", or "hidden" steps.
         outputs: numbers that describe one predicted value; 1 for a point forecast, 2 for a normal distribution.
+        quantiles: the probabilities of the quantiles that are predicted, ascending, 0.5 among them; of other outputs
+            none.
         vocabulary: words that a token may be, the special ones included; 0 when there are no tokens.
         text_length: tokens of the text at each step; 0 when the tokens are the sequence itself.
         target_vocabulary: words of an answer; the answer has up to `horizon` tokens, its end included.
@@ -63,6 +67,7 @@ class Problem:
     text_length: Size = 0
     target_vocabulary: Size = 0
     classes: Size = 0
+    quantiles: tuple[Probability, ...] = ()
 
     @property
     def channels(self) -> int:

@@ -20,13 +20,13 @@ from tsformer.evaluation.classes import ClassScore
 from tsformer.evaluation.hidden import HiddenScore, hidden_score
 from tsformer.evaluation.metrics import Errors, Score, seasonal_scale
 from tsformer.fitted import Fitted
-from tsformer.nn.outputs import output_of
 from tsformer.parameters import by_gradients, parameters_of
 from tsformer.plugin import Task
 from tsformer.prediction import answers_of, probabilities_of
+from tsformer.predictive import predictive
 from tsformer.preparation import Prepared, origin_rows
 from tsformer.sequence_preparation import PreparedSequences
-from tsformer.training.loop import History, predict
+from tsformer.training.loop import History
 
 SCORED_AT_ONCE = 2**20
 """Numbers of a forecast that are compared with the truth at a time: errors take several arrays of that size."""
@@ -228,7 +228,7 @@ def result_of(
     """
     parts = prepared.parts
     if isinstance(prepared, Prepared) and fitted.problem.task is Task.FORECAST:
-        forecast = backcast(fitted, prepared, device)
+        forecast = backcast(fitted, prepared)
         test, baselines = _errors(prepared, forecast)
         return ForecastResult(fitted, prepared, history, seconds(), test, baselines, forecast)
     padding = None
@@ -256,12 +256,9 @@ def labels_of(prepared: Prepared | PreparedSequences, part: str) -> np.ndarray:
     return labels
 
 
-def backcast(fitted: Fitted, prepared: Prepared, device: torch.device) -> np.ndarray:
+def backcast(fitted: Fitted, prepared: Prepared) -> np.ndarray:
     """Forecasts of all test windows in the user's units, float64 `[windows, horizon, targets]`."""
-    test = prepared.test
-    with fitted.settings.model.at_fault("prediction"):
-        path = predict(fitted.module, test, output_of(fitted.problem), device)
-    forecast = fitted.chain.inverse(path, prepared.data, test.series.numpy(), test.origins.numpy())
+    forecast = predictive(fitted, prepared.test, prepared.data).point
     if not np.isfinite(forecast).all():
         raise DivergedError(f"{fitted.settings.model} predicts values that are not finite; nothing usable was learned")
     return forecast

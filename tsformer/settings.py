@@ -16,6 +16,8 @@ from tsformer.plugin import Config, Field, Task
 from tsformer.registry import Kind
 
 DEFAULT_STEPS = 500
+DEFAULT_QUANTILES = (0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975)
+"""Those of the bands of 50, 80, 90 and 95 %."""
 DEFAULT_ANSWER_STEPS = 1000  # of what writes an answer token by token
 MOST_STEPS = 1_000_000  # of a window
 DEVICES = r"auto|cpu|cuda(:\d{1,3})?|mps"
@@ -117,9 +119,15 @@ class TrainConfig(Config):
         None, ge=1, description="steps of linear warm-up (default: 50, or a tenth of all steps where that is less)"
     )
     clip: float = Field(1.0, gt=0, description="largest norm of the gradient")
-    output: Literal["point", "normal"] = Field(
+    output: Literal["point", "quantiles", "normal", "student_t", "negative_binomial"] = Field(
         "point",
-        description="what is predicted: one number for each value, or a normal distribution, fitted by its likelihood",
+        description="what is predicted of each value: one number, quantiles, or a distribution, fitted by its "
+        "likelihood (negative_binomial: of counts)",
+    )
+    quantiles: tuple[float, ...] = Field(
+        (),
+        description="probabilities of the quantiles of output quantiles (default: "
+        f"{', '.join(map(str, DEFAULT_QUANTILES))}); 0.5 is always among them",
     )
     loss: Literal["mse", "mae", "huber", "log_cosh"] = Field(
         "mse", description="what a point forecast minimises, on transformed values"
@@ -172,6 +180,10 @@ class TrainConfig(Config):
         yield from super().faults()
         if self.output != "point" and self.loss != "mse":
             yield f"loss {self.loss} is for point forecasts, leave it out with output {self.output}"
+        if self.quantiles and self.output != "quantiles":
+            yield f"quantiles need output quantiles, not {self.output}"
+        if not all(0 < level < 1 for level in self.quantiles):
+            yield f"quantiles are probabilities between 0 and 1, not {', '.join(map(str, self.quantiles))}"
         if self.loss != "huber" and self.huber_delta != 1.0:
             yield f"huber_delta {self.huber_delta:g} needs loss huber, not {self.loss}"
         if self.truth_schedule == "constant":
@@ -187,6 +199,12 @@ class TrainConfig(Config):
                 f"truth_decay {self.truth_decay:g} needs truth_schedule exponential or inverse_sigmoid, "
                 f"not {self.truth_schedule}"
             )
+
+    def quantile_levels(self) -> tuple[float, ...]:
+        """The probabilities of the quantiles that are predicted, ascending; none of other outputs."""
+        if self.output != "quantiles":
+            return ()
+        return tuple(sorted({0.5, *(self.quantiles or DEFAULT_QUANTILES)}))
 
     def warmup_for(self, steps: int) -> int:
         """Steps of the warm-up of a run: what was asked for, even where the run ends before the warm-up does."""

@@ -17,7 +17,7 @@ from copy import deepcopy
 import numpy as np
 import torch
 import torch.nn.functional as F
-from scipy.sparse import csr_matrix, vstack  # type: ignore[import-untyped]
+from scipy.sparse import csr_matrix, vstack
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.linear_model import LogisticRegression

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from trials import FILES, corpus, fit
 
+from tsformer import fitting
+
 
 class Stopwatch:
     """The processor's seconds of training steps; evaluations stop it."""
@@ -47,8 +49,7 @@ def main():
                     model,
                     0,
                     {"train": train},
-                    on_step=watch.step,
-                    on_evaluation=watch.evaluation,
+                    watch=fitting.Watch(step=watch.step, evaluation=watch.evaluation),
                 )
                 padded = result.padding.bucketed if bucketing else result.padding.shuffled
                 print(

@@ -37,7 +37,7 @@ def measure(panel, model, options, steps, seed):
     train = {"max_steps": steps, "patience": 99, "eval_windows": 200, "seed": seed, **options}
     settings = resolve([Layer({"model": model, "train": train})], needs_data=False)
     ticks = []
-    result = fitting.fit(settings, panel, on_step=lambda progress: ticks.append(time.perf_counter()))
+    result = fitting.fit(settings, panel, watch=fitting.Watch(step=lambda progress: ticks.append(time.perf_counter())))
     seconds = statistics.median(after - before for before, after in itertools.pairwise(ticks))
     return result.test.overall["rmse"] ** 2, seconds
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from trials import FILES, corpus, few, fit, options_of, parted
 
 import tsformer
+from tsformer import fitting
 from tsformer.run import Writer
 
 SERIES = {
@@ -37,7 +38,8 @@ def read(name, folder):
 def pretrained(data, model, options, folder):
     """Pretrain, keep the run in that folder, and tell how it went."""
     writer = Writer(folder)
-    result, seconds = fit(data, "pretrain", model, 0, options, on_start=writer.start, on_evaluation=writer.log)
+    watch = fitting.Watch(start=writer.start, evaluation=writer.log)
+    result, seconds = fit(data, "pretrain", model, 0, options, watch=watch)
     writer.finish(result.fitted, result.summary())
     history = result.history
     return f"{history.steps} steps (best {history.best_step}), {seconds:.1f} s: {result.metrics()}"

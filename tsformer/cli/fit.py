@@ -117,11 +117,13 @@ def _run(settings: Settings, *, out: Path | None, plot: Path | None, as_json: bo
             result = fitting.fit(
                 settings,
                 data,
-                on_note=lambda line: say(f"note: {line}", quiet=quiet),
-                on_start=start,
-                on_step=on_step,
-                on_evaluation=writer.log,
-                interrupted=stop,
+                watch=fitting.Watch(
+                    note=lambda line: say(f"note: {line}", quiet=quiet),
+                    start=start,
+                    step=on_step,
+                    evaluation=writer.log,
+                    interrupted=stop,
+                ),
             )
             if result.history.stopped == "interrupted" and not result.history.steps:
                 sys.exit(stop.exit_code)  # nothing was learned: the run stays incomplete

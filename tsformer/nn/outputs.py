@@ -1,8 +1,9 @@
 """What is predicted of each target, and the loss that fits it.
 
 Decoders and models know only `Output`: how many numbers describe one value, what to feed back, and how they follow an
-affine change of the target. Any real numbers are a valid prediction, so that a head may be a plain linear map. A new
-kind of output is a class here, a line in `OUTPUTS`, and its name among the choices of `TrainConfig.output`.
+affine change of the target. Any real numbers are a valid prediction, so that a head may be a plain linear map; the
+first of them says where the value is, and the others how it scatters. A new kind of output is a class, a line in
+`OUTPUTS`, and its name among the choices of `TrainConfig.output`.
 """
 
 from __future__ import annotations
@@ -62,6 +63,17 @@ class Output(Protocol):
 
     def point(self, prediction: Tensor) -> Tensor:
         """The point forecast `[batch, horizon, targets]`."""
+        ...
+
+    def quantiles(self, prediction: Tensor, probabilities: Sequence[float]) -> Tensor:
+        """Quantiles of each value by itself, `[batch, horizon, targets, probabilities]`: they never cross.
+
+        Args:
+            probabilities: ascending, each in (0, 1).
+
+        Raises:
+            UsageError: when the output is not probabilistic, or does not reach that far into the tails.
+        """
         ...
 
     def sample(self, prediction: Tensor) -> Tensor:
@@ -135,6 +147,10 @@ class Point(_Judged):
         """`[batch, horizon, targets, 1]` to `[batch, horizon, targets]`."""
         return prediction.squeeze(-1)
 
+    def quantiles(self, prediction: Tensor, probabilities: Sequence[float]) -> Tensor:
+        """Raises UsageError."""
+        raise UsageError("a point forecast has no quantiles of its own; fit with --train.output quantiles or normal")
+
     def sample(self, prediction: Tensor) -> Tensor:
         """Raises UsageError."""
         raise UsageError("a point forecast has no distribution to draw from; output normal has one")
@@ -170,6 +186,11 @@ class Normal(_Judged):
         """The mean: `[batch, horizon, targets, 2]` to `[batch, horizon, targets]`."""
         return prediction[..., 0]
 
+    def quantiles(self, prediction: Tensor, probabilities: Sequence[float]) -> Tensor:
+        """`[batch, horizon, targets, 2]` to `[batch, horizon, targets, probabilities]`."""
+        mean, scale = self.parameters(prediction)
+        return mean[..., None] + scale[..., None] * torch.special.ndtri(mean.new_tensor(probabilities))
+
     def sample(self, prediction: Tensor) -> Tensor:
         """`[batch, horizon, targets, 2]` to `[batch, horizon, targets]`."""
         mean, scale = self.parameters(prediction.detach())
@@ -185,26 +206,35 @@ class Normal(_Judged):
         return torch.stack([mean * scale + shift, raw], dim=-1)
 
 
-OUTPUTS: dict[str, Callable[[str, float], Output]] = {"point": Point, "normal": lambda loss, delta: Normal()}
-"""By name, what builds an output from the loss and the delta of a point forecast."""
+OUTPUTS: dict[str, Callable[[str, float, tuple[float, ...]], Output]] = {
+    "point": lambda loss, delta, quantiles: Point(loss, delta),
+    "normal": lambda loss, delta, quantiles: Normal(),
+}
+"""By name, what builds an output: from loss and delta of a point forecast, and the probabilities of quantiles."""
 
 _LINEAR_BELOW = -8.0  # of the logarithm of a softplus: there it is its argument, up to terms below float32
 
 
-def output_of(problem: Problem, loss: str = "mse", delta: float = 1.0) -> Output:
-    """The output that a problem asks for.
+def build_output(name: str, loss: str = "mse", delta: float = 1.0, quantiles: tuple[float, ...] = ()) -> Output:
+    """The output of a name.
 
     Args:
-        problem: says which, in `output`.
+        name: as in `Problem.output`.
         loss, delta: of a point forecast; see `Point`. Other outputs have a loss of their own.
+        quantiles: probabilities of the quantiles that are predicted, for output quantiles.
 
     Raises:
         PluginError: when there is no such output.
         UsageError: when there is no such loss.
     """
-    if problem.output not in OUTPUTS:
-        raise PluginError(f"unknown output '{problem.output}'; known: {', '.join(sorted(OUTPUTS))}")
-    return OUTPUTS[problem.output](loss, delta)
+    if name not in OUTPUTS:
+        raise PluginError(f"unknown output '{name}'; known: {', '.join(sorted(OUTPUTS))}")
+    return OUTPUTS[name](loss, delta, quantiles)
+
+
+def output_of(problem: Problem, loss: str = "mse", delta: float = 1.0) -> Output:
+    """The output that a problem asks for; otherwise like `build_output`."""
+    return build_output(problem.output, loss, delta, problem.quantiles)
 
 
 def log_cosh(x: Tensor) -> Tensor:
