@@ -27,7 +27,7 @@ def test_fit_prints_the_run_on_stdout_and_the_score_on_stderr(tsformer):
 def test_fit_json(tsformer):
     out, _ = tsformer.fit_air("--horizon", "12", "--json")
     document = json.loads(out)
-    keys = {"mae", "rmse", "mase", "smape", "windows"}
+    keys = {"mae", "rmse", "mase", "smape", "mape", "rmsse", "bias", "windows"}
     assert document["schema"] == 1
     assert document["task"] == "forecast"
     assert Path(document["run"]).is_dir()

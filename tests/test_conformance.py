@@ -13,7 +13,6 @@ from tsformer import registry, testing
 from tsformer.data.windows import Batch
 from tsformer.errors import UsageError
 from tsformer.nn.dropout import Dropout
-from tsformer.nn.lookback import points_only
 from tsformer.nn.network import last_real
 from tsformer.plugin import Config, Field, ModelPlugin, Problem, Task, option_type
 from tsformer.registry import Kind
@@ -377,7 +376,6 @@ class LeastSquares(nn.Module):
 
     def __init__(self, options: Options, problem: Problem) -> None:
         super().__init__()
-        points_only(problem, "least_squares")
         self.problem = problem
         shape = (problem.lookback * problem.channels, problem.horizon * problem.targets)
         self.register_buffer("weight", torch.zeros(shape))
@@ -425,7 +423,7 @@ def adds_a_buffer(module, train, validation):
 
 
 def with_fit(fit):
-    return ModelPlugin(config=Options, build=LeastSquares, example=Options(), fit=fit)
+    return ModelPlugin(config=Options, build=LeastSquares, example=Options(), fit=fit, outputs={"point"})
 
 
 def of_class(build):
@@ -629,14 +627,13 @@ def test_a_model_without_parameters_is_a_model():
     class LastValue(nn.Module):
         def __init__(self, options: Options, problem: Problem) -> None:
             super().__init__()
-            points_only(problem, "last_value")
             self.problem = problem
 
         def forward(self, batch: Batch, truth: float = 0.0) -> Tensor:
             last = last_real(batch.past, batch.past_mask)[:, None, : self.problem.targets, None]
             return last.expand(-1, self.problem.horizon, -1, -1)
 
-    plugin = ModelPlugin(config=Options, build=LastValue, example=Options())
+    plugin = ModelPlugin(config=Options, build=LastValue, example=Options(), outputs={"point"})
     assert testing.check(plugin) == {}
     assert not_applicable(plugin) == ["check_gradients", "check_overfits_one_batch", "check_fit_hook"]
 

@@ -10,8 +10,9 @@ from torch import Tensor, nn
 
 from tsformer.errors import UsageError
 from tsformer.nn.decoders import AutoregressiveDecoder, FlatHead, QueryDecoder
+from tsformer.nn.distributions import Normal
 from tsformer.nn.layers import Decoder, LayerSpec
-from tsformer.nn.outputs import Normal, Point
+from tsformer.nn.points import Point
 from tsformer.nn.positions import NoPositions, SinusoidalPositions
 
 BATCH, TOKENS, D, TARGETS, HORIZON = 3, 6, 16, 2, 5
@@ -289,7 +290,7 @@ class TestFeedbackOfSamples:
         assert torch.equal(torch.cat(seen, 1)[:, 1:], prediction[:, :-1, :, 0])
 
     def test_needs_a_distribution(self) -> None:
-        with pytest.raises(UsageError, match=r"output point has none; choose output normal"):
+        with pytest.raises(UsageError, match=r"output point has none; choose another output"):
             autoregressive(feedback="sample")
 
 

@@ -91,6 +91,14 @@ def test_the_lines_about_texts_and_labels(like_a_clone):
     assert files >= {"vocabulary.json", "confusion.csv", "confusion.png", "report.csv"}
 
 
+def test_the_lines_about_intervals(like_a_clone):
+    run_together(shell_lines("docs/intervals.md"))
+    ends = [f"passengers_{end}" for end in ("lo_80", "hi_80", "lo_95", "hi_95")]
+    assert Path("intervals.csv").read_text().splitlines()[0] == ",".join(["month", "passengers", *ends])
+    assert len(Path("paths.csv").read_text().splitlines()) == 1 + 50 * 12
+    assert Path("intervals.png").stat().st_size > 10_000
+
+
 def test_readme_python_for_labels(like_a_clone):
     code, _ = blocks("README.md", "python")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -153,13 +161,37 @@ def test_the_table_of_tasks_names_every_plugin_of_a_task():
 
 
 def test_links_between_the_documents_lead_somewhere():
-    for file in ("README.md", "CONTRIBUTING.md", "docs/reference.md", "docs/tables.md", "docs/texts_and_classes.md"):
+    names = ("reference", "tables", "texts_and_classes", "intervals", "ensembles", "evaluation")
+    pages = [f"docs/{name}.md" for name in names]
+    for file in ("README.md", "CONTRIBUTING.md", *pages):
         folder = (ROOT / file).parent
         for target, anchor in re.findall(r"\]\(([\w./]*)(?:#([\w-]+))?\)", (ROOT / file).read_text()):
             assert (folder / target).exists(), f"{file}: {target}"
             if anchor:
                 headings = re.findall(r"^#+ (.*)$", (folder / target).read_text(), re.MULTILINE)
                 assert anchor in {re.sub(r"[^\w -]", "", h).lower().replace(" ", "-") for h in headings}, anchor
+
+
+def test_the_lines_about_evaluation(like_a_clone):
+    out = run_together(shell_lines("docs/evaluation.md"))
+    assert out.count("\nseasonal_naive,") == 3
+    assert "\nwide," in out
+    (code,) = blocks("docs/evaluation.md", "python")
+    exec(code, found := {})
+    assert set(found["found"].leaderboard.model) >= {"ridge", "mean", "last_value", "seasonal_naive"}
+
+
+def test_what_is_said_of_ensembles(like_a_clone):
+    lines = shell_lines("docs/ensembles.md")
+    assert len(lines) == 3
+    run_together(lines)
+    (text,) = blocks("docs/ensembles.md", "toml")
+    Path("ensemble.toml").write_text(text)
+    settings = resolve([read_file("ensemble.toml")], needs_data=False)
+    assert [member.lookback for member in settings.model.members] == [512, 336]
+    (code,) = blocks("docs/ensembles.md", "python")
+    exec(code, found := {})
+    assert len(found["forecaster"]._settings().model.members) == 2
 
 
 def test_readme_names_every_plugin():

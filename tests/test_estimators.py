@@ -194,8 +194,8 @@ def test_closed_forms_are_fitted_through_the_hook(air, own_registry):
     def fit(module, train, validation):
         module.mean.copy_(train.batch().future.mean((0, 1)))
 
-    tsformer.register("mean", ModelPlugin(config=Options, build=Mean, example=Options(), fit=fit))
-    value = Forecaster("mean", horizon=12, lookback=24).fit(air).predict()["y"][0]
+    tsformer.register("own_mean", ModelPlugin(config=Options, build=Mean, example=Options(), fit=fit))
+    value = Forecaster("own_mean", horizon=12, lookback=24).fit(air).predict()["y"][0]
     by_hand = np.mean([air["y"][o : o + 12].mean() for o in range(24, 100 - 12 + 1)])
     assert value == pytest.approx(by_hand, rel=1e-5)
 

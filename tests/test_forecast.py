@@ -13,8 +13,8 @@ from tsformer.data.panel import Panel, Schema
 from tsformer.data.selection import selected
 from tsformer.errors import DataError, DivergedError
 from tsformer.forecast import forecast
+from tsformer.predictive import Predictive, predictive
 from tsformer.registry import Kind
-from tsformer.training.loop import predict
 
 SMALL = {"d_model": "16", "d_ff": "16", "encoder_layers": "1", "tcn_layers": "1"}
 SHOPS = Schema(
@@ -150,7 +150,11 @@ def test_a_shorter_forecast_is_the_start_of_the_long_one(name):
 
 def test_these_are_the_models_that_read_what_is_known_ahead():
     plugins = {name: registry.get(Kind.MODEL, name) for name in registry.entries(Kind.MODEL)}
-    assert {name for name, plugin in plugins.items() if "future" in plugin.covariates} == set(READERS)
+    assert {name for name, plugin in plugins.items() if "future" in plugin.covariates} == {
+        *READERS,
+        "ensemble",  # as far as its members do
+        "gradient_boosting",
+    }
 
 
 @pytest.mark.parametrize("name", ["last_value", "drift", "seasonal_naive"])
@@ -225,11 +229,11 @@ def test_new_regions_and_new_series_are_named(fitted):
 def test_a_new_series_is_scaled_by_its_history_alone(fitted, monkeypatch):
     seen = []
 
-    def spy(module, windows, output, device):
+    def spy(fitted, windows, *rest, **options):
         seen.append(windows.batch())
-        return np.zeros((len(windows), 4, 2))
+        return Predictive(np.zeros((len(windows), 4, 2)))
 
-    monkeypatch.setattr("tsformer.forecast.predict", spy)
+    monkeypatch.setattr("tsformer.forecast.predictive", spy)
     new, far = replace(shops(), ids=tuple("axc")), ahead(ids="axc")
     far.values[:, -1] *= 1e3
     forecast(fitted, new, future=ahead(ids="axc"))
@@ -400,16 +404,16 @@ def test_times_off_the_step_stop_no_other_series():
 
 
 def test_what_is_not_finite_stops_no_other_series(monkeypatch):
-    def exploding(module, windows, *rest):
-        path = predict(module, windows, *rest)
-        path[windows.series.numpy() == len(windows) - 2] = np.inf
-        return path
+    def exploding(fitted, windows, *rest, **options):
+        made = predictive(fitted, windows, *rest, **options)
+        made.point[windows.series.numpy() == len(windows) - 2] = np.inf
+        return made
 
-    monkeypatch.setattr("tsformer.forecast.predict", exploding)
+    monkeypatch.setattr("tsformer.forecast.predictive", exploding)
     made = forecast(fitted_plain(), plain_panel())
     assert made.history.ids == ("b",)
     assert made.notes[0].startswith("not forecast: 1 of 2 series (a): the forecast of series 'a' is not finite")
-    monkeypatch.setattr("tsformer.forecast.predict", lambda *args: np.full_like(predict(*args), np.nan))
+    monkeypatch.setattr("tsformer.forecast.predictive", lambda *args, **options: Predictive(np.full((2, 2, 1), np.nan)))
     with pytest.raises(DivergedError, match="series 'a' is not finite"):
         forecast(fitted_plain(), plain_panel())
 

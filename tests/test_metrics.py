@@ -5,7 +5,8 @@ import pytest
 from sklearn.metrics import mean_absolute_error, root_mean_squared_error
 
 from tsformer.evaluation.baselines import last_value, seasonal_naive
-from tsformer.evaluation.metrics import Errors, score, seasonal_scale
+from tsformer.evaluation.metrics import Errors, score
+from tsformer.evaluation.scales import seasonal_scale
 
 
 def test_against_scikit_learn():

@@ -17,7 +17,6 @@ from tsformer.cli.console import cautions
 from tsformer.config import resolve
 from tsformer.config_layer import Layer
 from tsformer.data.windows import Batch
-from tsformer.errors import UsageError
 from tsformer.evaluation.baselines import BASELINES
 from tsformer.forecast import forecast
 from tsformer.plugin import Problem
@@ -77,13 +76,6 @@ def test_targets_are_told_apart_and_covariates_ignored(name):
         part = slice(target, target + 1)
         alone = build(config, one)(Batch(past=past[..., part], past_mask=mask[..., part]))
         assert torch.equal(both[:, :, part], alone)
-
-
-@pytest.mark.parametrize("name", NAIVE)
-def test_points_only(name):
-    build, config = NAIVE[name]
-    with pytest.raises(UsageError, match=f"model '{name}' forecasts points only: use output point"):
-        build(config, Problem(lookback=6, horizon=3, targets=2, output="normal", outputs=2))
 
 
 def settings(model, scale="standard", transforms=(), **window):
@@ -173,6 +165,3 @@ def test_the_command_line(tsformer):
     assert code == 2
     (line,) = [line for line in err.splitlines() if line.startswith("error")]
     assert "season of 12 steps, but the lookback has 8: use --lookback 12 or more" in line
-    code, _, err = tsformer(*words, "last_value", "--train.output", "normal")
-    assert code == 2
-    assert "use output point" in err

@@ -186,8 +186,6 @@ def test_covariates_are_inputs_of_scikit_learns_regression():
 
 
 def test_what_it_refuses():
-    with pytest.raises(UsageError, match="points only"):
-        ridge.Ridge(ridge.RidgeConfig(), replace(PROBLEM, output="normal", outputs=2))
     with pytest.raises(UsageError, match="'ridge' reads no texts"):
         ridge.Ridge(ridge.RidgeConfig(), replace(PROBLEM, vocabulary=9, text_length=2))
 

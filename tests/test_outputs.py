@@ -6,13 +6,16 @@ from typing import get_args
 import pytest
 import torch
 import torch.nn.functional as F
-from scipy import stats
-from torch import Tensor, distributions
+from torch import Tensor
 
 from tsformer.data.windows import Batch
 from tsformer.errors import PluginError, UsageError
 from tsformer.nn import outputs
-from tsformer.nn.outputs import SMALLEST_SCALE, Normal, Output, Point, log_cosh, output_of
+from tsformer.nn.counts import NegativeBinomial
+from tsformer.nn.distributions import Normal, StudentT
+from tsformer.nn.outputs import Output, output_of
+from tsformer.nn.points import Point, log_cosh
+from tsformer.nn.quantiles import Quantiles
 from tsformer.plugin import Problem
 from tsformer.settings import TrainConfig
 
@@ -28,12 +31,9 @@ THEIRS = {
     "huber 0.3": (Point("huber", 0.3), lambda prediction, future: F.huber_loss(prediction, future, delta=0.3)),
     "log_cosh": (Point("log_cosh"), log_cosh_in_float64),
 }
-OUTPUTS = [Point("mse"), Point("mae"), Point("huber"), Point("log_cosh"), Normal()]
-
-
-def normal_by_torch(prediction: Tensor, future: Tensor) -> Tensor:
-    mean, raw = prediction.double().unbind(-1)
-    return -distributions.Normal(mean, F.softplus(raw)).log_prob(future.double()).mean().float()
+LEVELS = (0.1, 0.5, 0.9)
+SCATTERING = [Quantiles(LEVELS), Normal(), StudentT(), NegativeBinomial()]
+OUTPUTS = [Point("mse"), Point("mae"), Point("huber"), Point("log_cosh"), *SCATTERING]
 
 
 @pytest.fixture(autouse=True)
@@ -62,7 +62,7 @@ def test_only_real_values_count(loss: str) -> None:
     assert torch.equal(prediction.grad[..., 0] != 0, mask)
 
 
-@pytest.mark.parametrize("output", OUTPUTS)
+@pytest.mark.parametrize("output", OUTPUTS, ids=lambda output: output.name)
 def test_nothing_real_costs_nothing(output: Output) -> None:
     prediction = torch.randn(1, 2, 1, output.outputs, requires_grad=True)
     empty = Batch(future=torch.full((1, 2, 1), math.nan), future_mask=torch.zeros(1, 2, 1, dtype=torch.bool))
@@ -72,7 +72,7 @@ def test_nothing_real_costs_nothing(output: Output) -> None:
     assert torch.equal(prediction.grad, torch.zeros_like(prediction))
 
 
-@pytest.mark.parametrize("output", OUTPUTS)
+@pytest.mark.parametrize("output", OUTPUTS, ids=lambda output: output.name)
 def test_a_loss_needs_a_future_that_fits(output: Output) -> None:
     prediction = torch.zeros(1, 2, 1, output.outputs)
     with pytest.raises(ValueError, match=r"needs batch\.future"):
@@ -115,94 +115,6 @@ def test_a_point_has_no_distribution() -> None:
         Point().sample(torch.zeros(1, 2, 1, 1))
 
 
-class TestNormal:
-    def test_equals_torch(self) -> None:
-        prediction, future = torch.randn(4, 6, 2, 2), 3 * torch.randn(4, 6, 2)
-        expected = normal_by_torch(prediction, future)
-        for mask in (None, torch.ones(4, 6, 2, dtype=torch.bool)):
-            loss = Normal().loss(prediction, Batch(future=future, future_mask=mask))
-            torch.testing.assert_close(loss, expected, atol=1e-4, rtol=1e-4)
-
-    def test_only_real_values_count(self) -> None:
-        prediction: Tensor = torch.randn(4, 6, 2, 2, requires_grad=True)
-        future, mask = torch.randn(4, 6, 2), torch.rand(4, 6, 2) < 0.5
-        value = Normal().loss(prediction, Batch(future=torch.where(mask, future, math.nan), future_mask=mask))
-        torch.testing.assert_close(value, normal_by_torch(prediction[mask], future[mask]), atol=1e-4, rtol=1e-4)
-        value.backward()
-        assert torch.equal((prediction.grad != 0).all(-1), mask)
-        assert torch.equal((prediction.grad != 0).any(-1), mask)
-
-    def test_its_point_is_the_mean(self) -> None:
-        prediction = torch.randn(3, 5, 2, 2)
-        assert torch.equal(Normal().point(prediction), prediction[..., 0])
-
-    def test_rescale_is_that_of_the_distribution(self) -> None:
-        prediction, future = torch.randn(3, 5, 2, 2), torch.randn(3, 5, 2)
-        scale, shift = torch.tensor([0.01, 1.0, 50.0])[:, None, None].expand(3, 1, 2), torch.randn(3, 1, 2)
-        rescaled = Normal().rescale(prediction, scale, shift)
-        mean, spread = Normal().parameters(prediction)
-        for ours, theirs in zip(Normal().parameters(rescaled), (mean * scale + shift, spread * scale), strict=True):
-            torch.testing.assert_close(ours, theirs, atol=1e-6, rtol=1e-5)
-        # a density is divided by the scale
-        before = Normal().loss(prediction, Batch(future=future))
-        after = Normal().loss(rescaled, Batch(future=future * scale + shift))
-        torch.testing.assert_close(after, before + scale.expand(3, 5, 2).log().mean(), atol=1e-3, rtol=1e-4)
-
-    @pytest.mark.parametrize("raw", [-1e4, -100.0, -20.0, 0.0, 100.0, 1e4])
-    @pytest.mark.parametrize("scale", [3e-3, 1.0, 1e6])
-    def test_stays_finite(self, raw: float, scale: float) -> None:
-        prediction = torch.tensor([[[[0.5, raw]]]], requires_grad=True)
-        rescaled = Normal().rescale(prediction, torch.full((1, 1, 1), scale), torch.zeros(1, 1, 1))
-        for future in (0.5 * scale, 100 * scale):
-            loss = Normal().loss(rescaled, Batch(future=torch.full((1, 1, 1), future)))
-            (gradient,) = torch.autograd.grad(loss, prediction, retain_graph=True)
-            assert loss.isfinite()
-            assert gradient.isfinite().all()
-        spread = Normal().parameters(rescaled)[1]
-        assert spread.item() >= 0.999 * SMALLEST_SCALE
-        if raw >= -5:
-            assert spread.item() == pytest.approx(
-                scale * math.log1p(math.exp(raw)) if raw < 50 else scale * raw, rel=1e-3
-            )
-
-    @pytest.mark.parametrize("scale", [3e-3, 1.0, 1e3])
-    def test_rescale_of_any_spread_is_exact_and_keeps_a_slope(self, scale: float) -> None:
-        raw = torch.linspace(-80, 80, 321, dtype=torch.float64)
-        spread = torch.where(raw < 0, raw.exp().log1p(), raw + (-raw).exp().log1p())  # softplus in float64
-        y = scale * spread
-        expected = torch.where(y < 1e-3, y.log() + y / 2, y + torch.log(-torch.expm1(-y)))
-        prediction = torch.stack([torch.zeros_like(raw), raw], -1).float()[None, None].requires_grad_()
-        ours = Normal().rescale(prediction, torch.full((1, 1, 1), scale), torch.zeros(1, 1, 1))[0, 0, :, 1]
-        torch.testing.assert_close(ours.double(), expected, atol=1e-5, rtol=1e-5)
-        (gradient,) = torch.autograd.grad(ours.sum(), prediction)
-        assert (gradient[0, 0, :, 1] > 0).all()
-
-    @pytest.mark.parametrize("scale", [3e-3, 1.0])
-    def test_a_window_that_was_confidently_wrong_widens_again(self, scale: float) -> None:
-        prediction = torch.tensor([[[[0.0, -14.0]]]], requires_grad=True)
-        batch, ones = Batch(future=torch.full((1, 1, 1), scale)), torch.ones(1, 1, 1)
-        optimizer = torch.optim.Adam([prediction], lr=0.1)
-        for step in range(500):
-            loss = Normal().loss(Normal().rescale(prediction, scale * ones, 0 * ones), batch)
-            optimizer.zero_grad()
-            loss.backward()
-            prediction.grad[..., 0] = 0.0  # the mean stays wrong
-            torch.nn.utils.clip_grad_norm_(prediction, 1.0)
-            torch.nn.utils.clip_grad_norm_(prediction, 1.0)
-            if step == 0:
-                assert prediction.grad[..., 1].item() < 0.0
-            optimizer.step()
-        assert F.softplus(prediction[..., 1]).item() == pytest.approx(1.0, rel=0.05)  # of an error of 1, the likeliest
-
-    def test_samples_follow_the_distribution_and_carry_no_gradient(self) -> None:
-        prediction = torch.tensor([1.5, -0.5]).expand(1, 4000, 1, 2).clone().requires_grad_()
-        draws = Normal().sample(prediction)
-        assert draws.shape == (1, 4000, 1)
-        assert not draws.requires_grad
-        expected = stats.norm(1.5, math.log1p(math.exp(-0.5)))
-        assert stats.kstest(draws.flatten().numpy(), expected.cdf).pvalue > 0.001
-
-
 def test_output_of_a_problem() -> None:
     output = output_of(Problem(targets=1), "mae")
     assert (output.name, output.outputs) == ("point", 1)
@@ -210,7 +122,9 @@ def test_output_of_a_problem() -> None:
     assert output.loss(torch.full((1, 2, 1, 1), 3.0), Batch(future=future)).item() == 3.0
     assert output_of(Problem(), "huber", 0.5).loss(torch.full((1, 2, 1, 1), 3.0), Batch(future=future)).item() == 1.375
     assert isinstance(output_of(Problem(output="normal", outputs=2)), Normal)
-    with pytest.raises(PluginError, match="unknown output 'tea leaves'; known: normal, point"):
+    with pytest.raises(
+        PluginError, match="unknown output 'tea leaves'; known: negative_binomial, normal, point, quantiles"
+    ):
         output_of(Problem(output="tea leaves"))
     with pytest.raises(UsageError, match=r"unknown loss 'hinge'.*huber, log_cosh, mae, mse"):
         output_of(Problem(), "hinge")
@@ -219,4 +133,58 @@ def test_output_of_a_problem() -> None:
 def test_every_output_can_be_chosen() -> None:
     assert sorted(get_args(TrainConfig.model_fields["output"].annotation)) == sorted(outputs.OUTPUTS)
     for name, build in outputs.OUTPUTS.items():
-        assert build("mse", 1.0).name == name
+        output: Output = build("mse", 1.0, LEVELS)
+        assert output.name == name
+        assert output.probabilistic == (name != "point")
+        assert output.counts == (name == "negative_binomial")
+
+
+@pytest.mark.parametrize("output", SCATTERING, ids=lambda output: output.name)
+def test_only_real_values_count_whatever_is_predicted(output: Output) -> None:
+    prediction = torch.randn(4, 6, 2, output.outputs, requires_grad=True)
+    future, mask = torch.randint(0, 9, (4, 6, 2)).float(), torch.rand(4, 6, 2) < 0.5
+    value = output.loss(prediction, Batch(future=torch.where(mask, future, math.nan), future_mask=mask))
+    value.backward()
+    torch.testing.assert_close(
+        value, output.loss(prediction[mask][:, None, None], Batch(future=future[mask][:, None, None]))
+    )
+    assert torch.equal((prediction.grad != 0).any(-1), mask)
+
+
+@pytest.mark.parametrize("output", SCATTERING, ids=lambda output: output.name)
+@pytest.mark.parametrize("raw", [-1e4, -100.0, -20.0, 0.0, 20.0, 1e4])
+@pytest.mark.parametrize("scale", [3e-3, 1.0, 1e5])
+def test_loss_and_gradient_stay_finite(output: Output, raw: float, scale: float) -> None:
+    numbers = torch.full((1, 1, 1, output.outputs), raw)
+    for location in (0.0, raw):
+        numbers[..., 0] = location
+        prediction = numbers.clone().requires_grad_()
+        rescaled = output.rescale(prediction, torch.full((1, 1, 1), scale), torch.full((1, 1, 1), scale))
+        for future in (0.0, 1.0, 1e5):
+            loss = output.loss(rescaled, Batch(future=torch.full((1, 1, 1), future)))
+            (gradient,) = torch.autograd.grad(loss, prediction, retain_graph=True)
+            assert loss.isfinite(), (location, future)
+            assert gradient.isfinite().all(), (location, future)
+        ends = output.quantiles(rescaled.detach().double(), (0.1, 0.5, 0.9))
+        assert ends.isfinite().all()
+        assert (ends.diff(dim=-1) >= 0).all()
+        assert output.sample(rescaled).isfinite().all()
+
+
+@pytest.mark.parametrize("output", SCATTERING, ids=lambda output: output.name)
+def test_a_location_gives_its_point(output: Output) -> None:
+    point = torch.tensor([[[0.25, 3.0, 1e5]]])
+    prediction = torch.cat([output.located(point)[..., None], torch.zeros(1, 1, 3, output.outputs - 1)], dim=-1)
+    torch.testing.assert_close(output.point(prediction), point, atol=1e-6, rtol=1e-6)
+
+
+@pytest.mark.parametrize("output", SCATTERING, ids=lambda output: output.name)
+def test_draws_follow_the_quantiles_and_carry_no_gradient(output: Output) -> None:
+    prediction = torch.tensor([3.0, 0.5, -0.5])[: output.outputs].expand(1, 20000, 1, -1).clone().requires_grad_()
+    draws = output.sample(prediction)
+    assert draws.shape == (1, 20000, 1)
+    assert not draws.requires_grad
+    for p in (0.1, 0.3, 0.5, 0.7, 0.9):
+        quantile = output.quantiles(prediction[:, :1].detach(), (p,)).item()
+        low, high = (draws < quantile).float().mean().item(), (draws <= quantile).float().mean().item()
+        assert low - 0.015 <= p <= high + 0.015  # four standard errors; counts have steps

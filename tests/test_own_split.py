@@ -36,7 +36,7 @@ def test_the_windows_of_each_part(panel):
     for part, series in starts.items():
         windows = getattr(prepared, part)
         for index, (first, stop) in enumerate(series):
-            origins = windows.origins[windows.series == index].numpy() - panel.offsets[index]
+            origins = windows.origins[windows.series == index].numpy() - prepared.panel.offsets[index]
             assert origins.tolist() == list(range(first, stop - 4 + 1)), (part, index)
 
 
@@ -83,4 +83,4 @@ def test_a_single_series_needs_no_name(make_panel):
     panel = make_panel([np.arange(80.0)])
     prepare(SETTINGS, panel, Split(rows(50), rows(60), rows(80)))
     with pytest.raises(UsageError, match=r"^the split of the series leaves no test window: .* need more$"):
-        prepare(SETTINGS, panel, Split(rows(50), rows(60), rows(60)))
+        prepare(SETTINGS, panel, Split(rows(50), rows(60), rows(61)))

@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from tsformer import preparation
 from tsformer.errors import ResourceError, UsageError
 from tsformer.forecast import Forecast
+from tsformer.plugin import Problem
 from tsformer.report import plots
 
 HORIZON = 4
@@ -97,7 +98,7 @@ def test_the_picture_of_the_test_part(make_panel, tmp_path, drawn, monkeypatch):
         panel=panel,
         test=SimpleNamespace(series=np.array([0, 0, 1, 1])),
     )
-    fitted = SimpleNamespace(settings=SimpleNamespace(model=SimpleNamespace(name="net")))
+    fitted = SimpleNamespace(settings=SimpleNamespace(model=SimpleNamespace(name="net")), problem=Problem())
     result = SimpleNamespace(prepared=prepared, fitted=fitted, forecast=np.zeros((4, HORIZON, 4)))
     plots.plot_test(result, tmp_path / "f.png")
     assert drawn[0].get_suptitle() == "net: the last 4 steps of the test part, 6 of 8 lines (2 series, 4 targets)"
@@ -132,7 +133,7 @@ def test_a_series_without_a_window_in_the_test_part_is_left_out(make_panel, tmp_
         panel=panel,
         test=SimpleNamespace(series=np.array([0, 2])),
     )
-    fitted = SimpleNamespace(settings=SimpleNamespace(model=SimpleNamespace(name="net")))
+    fitted = SimpleNamespace(settings=SimpleNamespace(model=SimpleNamespace(name="net")), problem=Problem())
     result = SimpleNamespace(prepared=prepared, fitted=fitted, forecast=np.ones((2, HORIZON, 1)))
     plots.plot_test(result, tmp_path / "f.png")
     assert titles(drawn[0]) == ["s0 y0", "s2 y0"]

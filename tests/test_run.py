@@ -49,6 +49,7 @@ def test_files_and_no_pickle(made):
         "config.json",
         "transforms.json",
         "model.safetensors",
+        "calibration.safetensors",
         "metrics.jsonl",
         "manifest.json",
     }

@@ -12,9 +12,9 @@ from torch.overrides import TorchFunctionMode
 from tsformer.config import validate_options
 from tsformer.data.windows import cut_windows
 from tsformer.errors import UsageError
-from tsformer.nn.outputs import Point
+from tsformer.nn.points import Point
 from tsformer.settings import TrainConfig
-from tsformer.training.loop import evaluate, predict, train
+from tsformer.training.loop import evaluate, predictions, train
 from tsformer.training.schedules import rate, truth
 
 CPU = torch.device("cpu")
@@ -178,10 +178,10 @@ def test_every_window_counts_once_whatever_the_batch_size():
     module, data = Linear(), windows(60)
     losses = [evaluate(module, data, Point(), CPU, size).loss for size in (1, 7, 1000)]
     assert losses == pytest.approx([losses[0]] * 3)
-    paths = [predict(module, data, Point(), CPU, size) for size in (1, 7, 1000)]
-    assert paths[0].shape == (len(data), 3, 1)
-    np.testing.assert_allclose(paths[1], paths[0], atol=1e-6)
-    np.testing.assert_allclose(paths[2], paths[0], atol=1e-6)
+    paths = [torch.cat([path for path, _ in predictions(module, data, CPU, size)]) for size in (1, 7, 1000)]
+    assert paths[0].shape == (len(data), 3, 1, 1)
+    torch.testing.assert_close(paths[1], paths[0])
+    torch.testing.assert_close(paths[2], paths[0])
 
 
 @pytest.mark.parametrize("schedule", ["cosine", "linear", "noam", "constant"])
@@ -314,7 +314,7 @@ def test_nothing_can_look_at_the_truth_when_it_is_judged():
 
     module = Looks()
     run(module, max_steps=10)
-    predict(module, windows(60), Point(), CPU)
+    assert sum(len(batch.future) for _, batch in predictions(module, windows(60), CPU)) == len(windows(60))
 
 
 def test_masked_values_do_not_make_the_validation_loss_depend_on_the_batch_size(monkeypatch):

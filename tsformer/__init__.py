@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tsformer.backtesting import backtest as backtest
     from tsformer.classifier import Classifier as Classifier
     from tsformer.data.panel import Panel as Panel
     from tsformer.data.sequences import Sequences as Sequences
@@ -38,6 +39,7 @@ _HOMES = {
     "Sequences": "tsformer.data.sequences",
     "Task": "tsformer.plugin",
     "TransformPlugin": "tsformer.plugin",
+    "backtest": "tsformer.backtesting",
     "load": "tsformer.loading",
     "read": "tsformer.sources",
     "register": "tsformer.registry",

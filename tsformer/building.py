@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -14,6 +15,7 @@ from tsformer import weights
 from tsformer.data.examples import Examples
 from tsformer.data.windows import Batch
 from tsformer.errors import PluginError, ResourceError, UsageError
+from tsformer.nn.spread import build_with_outputs
 from tsformer.parameters import first_lazy
 from tsformer.parts import Parts
 from tsformer.plugin import Problem, Task, changed
@@ -29,7 +31,7 @@ def build_module(model: Chosen, problem: Problem) -> nn.Module:
         can = ", ".join(sorted(model.plugin.tasks)) or "nothing"
         raise PluginError(f"{model} cannot {problem.task}; it can: {can}")
     with model.at_fault("build"):
-        module = model.plugin.build(model.config, problem)
+        module = build_with_outputs(model.plugin, model.config, problem)
     if not isinstance(module, nn.Module):
         raise PluginError(f"{model} built {type(module).__name__}, not a torch.nn.Module")
     lazy = first_lazy(module)
@@ -48,6 +50,14 @@ def same_random_state() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def torch_seeded(seed: np.random.SeedSequence) -> Iterator[None]:
+    """Within this torch's global generators start from a seed; the caller's are put back."""
+    with same_random_state():
+        torch.manual_seed(int(seed.generate_state(1, np.uint64)[0]))
+        yield
+
+
 def rebuilt(model: Chosen, problem: Problem) -> nn.Module:
     """A newly built module for weights that are there already; the caller's random state is left as it was.
 
@@ -63,7 +73,7 @@ def check_kept(model: Chosen, problem: Problem, module: nn.Module) -> None:
 
     The caller's random state is left as it was.
     """
-    if not model.plugin.persistent:
+    if not model.persistent:
         return
     again = rebuilt(model, problem)
     try:
@@ -92,7 +102,7 @@ def try_out(model: Chosen, module: nn.Module, examples: Examples, problem: Probl
             raise PluginError(f"{model}: forward(batch, truth={truth}) returns {shape}, not {wanted} [{axes}]")
         if not bool(torch.isfinite(prediction).all()):
             raise PluginError(f"{model}: forward(batch, truth={truth}) returns values that are not finite")
-    if model.plugin.persistent:
+    if model.persistent:
         with model.at_fault("its state dict, which must hold plain tensors that can be saved and loaded"):
             weights.load(module, weights.save(module))
 
@@ -128,7 +138,13 @@ def without_effect(model: Chosen, module: nn.Module, parts: Parts, train: TrainC
     lines = tuple(
         f"{options} without effect: model '{model.name}' reads no {kind} covariates to {parts.problem.task}"
         for kind, options in COVARIATES.items()
-        if kind in model.plugin.unread(parts.problem)
+        if kind in model.unread(parts.problem)
+    )
+    lines += tuple(
+        f"{member} reads no {kind} covariates, others do"
+        for member in model.members
+        for kind in member.unread(parts.problem)
+        if kind not in model.unread(parts.problem)
     )
     unread = changed(train, "truth_start", "truth_end")
     if not unread or _feeds_back(model, module, _two(parts.train, module)):

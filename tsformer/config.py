@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from tsformer import registry
-from tsformer.config_layer import GENERAL, TASK, Layer, name_in, named_by
+from tsformer.config_layer import GENERAL, SCALE, TASK, Layer, name_in, named_by
 from tsformer.config_merge import DEFAULT, Merge, Part, options_in
 from tsformer.errors import UsageError
 from tsformer.pairing import READ_BY, settle_task, shared_tasks, task_of
 from tsformer.plugin import Config, Task
 from tsformer.registry import Kind
-from tsformer.settings import Chosen, Settings
+from tsformer.settings import Chosen, Settings, TrainConfig
 
 FROM_DATA = "chosen from the data"
 FROM_PLUGINS = "chosen from model and data"
@@ -74,6 +74,7 @@ def trace(layers: Sequence[Layer], *, needs_data: bool = True) -> Resolved:
         if task is not None:
             merge.refuse_unread(section, general[section], task)
         origins[section] = merge.origins
+    merge.faults += _of_counts(general["train"], transforms, scale, origins["scale"].get("name", DEFAULT))
     if merge.faults or chosen_model is None or task is None:
         raise merge.error()
     for name, origin in origins["window"].items():
@@ -84,6 +85,25 @@ def trace(layers: Sequence[Layer], *, needs_data: bool = True) -> Resolved:
         chosen_model, chosen_data, tuple(transforms), scale, scale_replaced=replaced, task=task, **general
     )
     return Resolved(settings, origins)
+
+
+def _of_counts(train: TrainConfig | None, transforms: Sequence[Chosen], scale: Chosen | None, by: str) -> list[str]:
+    """What is named to change counts, which have to stay what they are.
+
+    Args:
+        by: who names the scaler. A file may name the default one, for that of a run does: it acts on covariates.
+    """
+    if train is None or not train.counts:
+        return []
+    named = [f"--transform {chosen.name}" for chosen in transforms]
+    if scale is not None and by != DEFAULT and (by == "--scale" or scale.name != SCALE):
+        named.append(f"--scale {scale.name}")
+    if not named:
+        return []
+    return [
+        f"output {train.output} is a distribution of the counts as they are, and {' and '.join(named)} would change "
+        "them; leave that out (covariates are scaled all the same)"
+    ]
 
 
 def _task(merge: Merge, model: Chosen, data: Chosen | None) -> tuple[Task | None, str]:

@@ -8,12 +8,14 @@ from typing import Any
 import torch
 
 from tsformer import machine, memory
+from tsformer.building import torch_seeded
 from tsformer.data.panel import Panel
 from tsformer.data.sequences import Sequences
 from tsformer.data.split import Split
-from tsformer.fitting import make_ready, torch_seeded
+from tsformer.fitting import make_ready
+from tsformer.joint import steps_of
 from tsformer.memory import Memory
-from tsformer.parameters import by_gradients, parameters_of
+from tsformer.parameters import parameters_of
 from tsformer.preparation import Prepared
 from tsformer.sequence_preparation import PreparedSequences
 from tsformer.settings import Settings
@@ -106,14 +108,17 @@ def dry_run(settings: Settings, data: Panel | Sequences, split: Split | None = N
     ready = make_ready(settings, data, split)
     settings, module, prepared = ready.fitted.settings, ready.fitted.module, ready.prepared
     train, examples = settings.train, len(prepared.parts.train)
-    trained = by_gradients(settings.model.plugin, module)
+    fits = ready.members or (ready,)  # one after another
     with torch_seeded(ready.draws):
-        kept = memory.activations(settings, prepared.parts, module) if trained else 0
+        kept = max(
+            memory.activations(each.fitted.settings, each.prepared.parts, each.fitted.module) if steps_of(each) else 0
+            for each in fits
+        )
     return DryRun(
         settings=settings,
         prepared=prepared,
         parameters=parameters_of(module),
-        steps=train.steps_for(examples) if trained else 0,
+        steps=sum(map(steps_of, fits)),
         batch_size=train.batch_for(examples),
         device=ready.device,
         memory=memory.estimate(settings, prepared, module, kept),

@@ -10,6 +10,8 @@ from tsformer.data.panel import Schema
 from tsformer.data.sequences import SequenceSchema
 from tsformer.data.statics import Statics
 from tsformer.data.transforms import Chain
+from tsformer.dependence import Dependence
+from tsformer.evaluation.conformal import Calibration
 from tsformer.plugin import Problem
 from tsformer.settings import Settings
 from tsformer.words import Words
@@ -25,6 +27,8 @@ class Fitted:
         chain: the transforms.
         words: vocabulary and classes, where there are any.
         statics: how static covariates become numbers, where there are any.
+        dependence: how the steps of one forecast depend on each other; None where that is not known.
+        calibration: errors of forecasts, of which conformal intervals are made; None where there are none.
     """
 
     settings: Settings
@@ -34,3 +38,5 @@ class Fitted:
     module: nn.Module
     words: Words = field(default_factory=Words)
     statics: Statics = field(default_factory=Statics)
+    dependence: Dependence | None = None
+    calibration: Calibration | None = None

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
 
 from tsformer import memory, transfer
-from tsformer.building import build_module, check_kept, device_of, same_random_state, try_out, without_effect
+from tsformer.building import build_module, check_kept, device_of, torch_seeded, try_out, without_effect
 from tsformer.data.calendar import constant_features
 from tsformer.data.panel import Panel
 from tsformer.data.sequences import Sequences
 from tsformer.data.split import Split
 from tsformer.data.step import Step
+from tsformer.data.windows import Windows
+from tsformer.dependence import learn_dependence
 from tsformer.errors import PluginError, UsageError
 from tsformer.fitted import Fitted
+from tsformer.joint import members_of, train_members
+from tsformer.nn.outputs import output_of
+from tsformer.nn.points import Point
+from tsformer.nn.spread import Spread, inner
 from tsformer.parameters import by_gradients
 from tsformer.plugin import Task
-from tsformer.preparation import Prepared, complete, prepare
+from tsformer.preparation import Prepared, complete, prepare, up_to_end
 from tsformer.results import Result, result_of
 from tsformer.sequence_preparation import PreparedSequences, complete_sequences, prepare_sequences
 from tsformer.settings import Settings
@@ -41,6 +46,7 @@ class Ready:
         order: seed of the order of examples.
         draws: seed of dropout and scheduled sampling.
         notes: what the user should hear of, one line each.
+        members: the fits of the models that this one is made of; none of most.
     """
 
     fitted: Fitted
@@ -50,6 +56,7 @@ class Ready:
     order: np.random.SeedSequence
     draws: np.random.SeedSequence
     notes: tuple[str, ...] = ()
+    members: tuple[Ready, ...] = ()
 
 
 def make_ready(settings: Settings, data: Panel | Sequences, split: Split | None = None) -> Ready:
@@ -68,6 +75,7 @@ def make_ready(settings: Settings, data: Panel | Sequences, split: Split | None 
     prepared: Prepared | PreparedSequences
     notes: tuple[str, ...] = ()
     if isinstance(data, Panel):
+        data = data if split is None else up_to_end(data, split)
         settings = complete(settings, data)
         prepared = prepare(settings, data, split, tokenizer)
         notes = (*_idle(data), *prepared.notes)
@@ -87,7 +95,9 @@ def make_ready(settings: Settings, data: Panel | Sequences, split: Split | None 
         notes += without_effect(settings.model, module, parts, settings.train)
     groups = transfer.parameter_groups(module, settings.transfer, taken.loaded)
     fitted = Fitted(settings, parts.problem, data.schema, parts.chain, module, parts.words, parts.statics)
-    return Ready(fitted, prepared, groups, device, order, draws, notes)
+    ready = Ready(fitted, prepared, groups, device, order, draws, notes)
+    members = members_of(ready)
+    return replace(ready, members=members, notes=notes + tuple(note for each in members for note in each.notes))
 
 
 def _check_kind(settings: Settings, data: Panel | Sequences) -> None:
@@ -108,14 +118,6 @@ def _idle(panel: Panel) -> tuple[str, ...]:
     if schema.holidays is not None and "holiday" not in schema.calendar and not closes:
         lines.append(f"--holidays {schema.holidays} without effect: --calendar holiday or steps of weekdays read it")
     return tuple(lines)
-
-
-@contextmanager
-def torch_seeded(seed: np.random.SeedSequence) -> Iterator[None]:
-    """Within this torch's global generators start from a seed; the caller's are put back."""
-    with same_random_state():
-        torch.manual_seed(int(seed.generate_state(1, np.uint64)[0]))
-        yield
 
 
 @dataclass(frozen=True)
@@ -190,20 +192,36 @@ def learn(
     if history.error is not None and history.best_step == 0:
         raise history.error
     check_kept(fitted.settings.model, ready.prepared.parts.problem, module)
+    if isinstance(ready.prepared, Prepared) and fitted.problem.task is Task.FORECAST:
+        with torch_seeded(ready.draws), fitted.settings.model.at_fault("prediction"):
+            fitted = with_dependence(fitted, ready.prepared.validation)
     return Learned(fitted, ready.prepared, history, ready.device)
 
 
+def with_dependence(fitted: Fitted, validation: Windows) -> Fitted:
+    """The model with what the validation part says of how the steps of one forecast depend on each other."""
+    most = 4 * fitted.settings.train.eval_windows  # once, and correlations take more windows than a mean loss
+    return replace(fitted, dependence=learn_dependence(fitted.module, output_of(fitted.problem), validation, most))
+
+
 def _trained(ready: Ready, watch: Watch, started: float) -> History:
-    """Train the module in place: by gradients, or as its plugin says."""
+    """Train the module in place: by gradients, or as its plugin says. Points come before the scatter around them."""
+    if ready.members:
+        return train_members(
+            ready,
+            watch,
+            lambda member, told: _trained(member, told, time.perf_counter()),
+            lambda: without_steps(ready, started).evaluations[0],
+        )
     fitted, parts = ready.fitted, ready.prepared.parts
     settings, module, plugin = fitted.settings, fitted.module, fitted.settings.model.plugin
     if by_gradients(plugin, module):
         with settings.model.at_fault("training"):
-            return train(
-                module,
+            history = train(
+                inner(module),
                 parts.train,
                 parts.validation,
-                parts.objective,
+                Point() if isinstance(module, Spread) else parts.objective,
                 settings.train,
                 groups=ready.groups,
                 generator=np.random.default_rng(ready.order),
@@ -212,13 +230,24 @@ def _trained(ready: Ready, watch: Watch, started: float) -> History:
                 on_evaluation=watch.evaluation,
                 interrupted=watch.interrupted,
             )
+            if history.error is None or history.best_step:
+                _fit_scatter(ready)
+            return history
     with settings.model.at_fault("fit"):
         if plugin.fit is not None:
-            plugin.fit(module.cpu(), parts.train, parts.validation)  # examples are on the CPU
+            plugin.fit(inner(module.cpu()), parts.train, parts.validation)  # examples are on the CPU
             module.to(ready.device)
+        _fit_scatter(ready)
         history = without_steps(ready, started)
     watch.evaluation(history.evaluations[0])
     return history
+
+
+def _fit_scatter(ready: Ready) -> None:
+    """Where a model gives points only, learn how values scatter around them, on at most `eval_windows` windows."""
+    module, validation = ready.fitted.module, ready.prepared.parts.validation
+    if isinstance(module, Spread) and isinstance(validation, Windows):
+        module.fit(validation.thin(ready.fitted.settings.train.eval_windows), ready.device)
 
 
 def without_steps(ready: Ready, started: float) -> History:

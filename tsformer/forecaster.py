@@ -20,6 +20,7 @@ from tsformer.estimators import Estimator, shared_arguments, short
 from tsformer.fitted import Fitted
 from tsformer.forecast import forecast
 from tsformer.plugin import Task
+from tsformer.predictive import asked
 from tsformer.settings import Settings
 from tsformer.tables.border import is_table, like, to_pandas
 from tsformer.tables.ids import own_ids, with_own_ids
@@ -135,7 +136,17 @@ class Forecaster(Estimator):
         self._tell(lines)
         return self
 
-    def predict(self, data: Any = None, horizon: int | None = None, future: Any = None) -> Any:
+    def predict(
+        self,
+        data: Any = None,
+        horizon: int | None = None,
+        future: Any = None,
+        *,
+        levels: Sequence[float] = (),
+        intervals: str | None = None,
+        samples: int | None = None,
+        seed: int = 0,
+    ) -> Any:
         """What follows the last row of each series, whichever other series are in the table.
 
         Args:
@@ -144,10 +155,17 @@ class Forecaster(Estimator):
             horizon: steps; the fitted horizon when None.
             future: a table of the next rows of the future covariates, with time and id; other columns of it, and
                 values of the targets there, are not looked at.
+            levels: of intervals around the forecast, in percent: `[80, 95]`.
+            intervals: where they come from: "native", "conformal" or "adaptive"; None is native where the model says
+                how values scatter (`train_options={"output": "normal"}`), else conformal.
+            samples: paths to draw where intervals have to be found from them; 400, or as many as the levels need, when
+                None.
+            seed: of what is drawn.
 
         Returns:
-            The id columns if there are any, the time column, and each target under its own name: a table of the
-            library that `data` is of, or of that of the table of `fit` when it is None.
+            The id columns if there are any, the time column, and each target under its own name, followed by the ends
+            of its intervals (`y_lo_80`, `y_hi_80`): a table of the library that `data` is of, or of that of the table
+            of `fit` when it is None.
 
         Raises:
             DataError, UsageError, DivergedError: what is wrong, in one line.
@@ -155,6 +173,7 @@ class Forecaster(Estimator):
         self._check_fitted()
         fitted = self.fitted_
         assert isinstance(fitted.schema, Schema)
+        ask = asked(levels, samples=samples, seed=seed)
         options = self._policies() if self.table_options else sources.policies(fitted.settings, fitted.schema)
         panel: Panel | Sequences
         if data is None:
@@ -165,7 +184,7 @@ class Forecaster(Estimator):
             panel = panel_with_schema(self._table(data, "predict"), fitted.schema, options)
         assert isinstance(panel, Panel)
         ahead = None if future is None else future_panel(future, fitted.schema, options, source="future")
-        made = forecast(fitted, panel, horizon, ahead)
+        made = forecast(fitted, panel, horizon, ahead, ask=ask, intervals=intervals)
         for note in made.notes:
             warnings.warn(str(note), stacklevel=2)
         ids = self._ids if data is None else _own_ids(data, panel.schema)

@@ -8,7 +8,7 @@ This module imports no torch, so that options can be listed quickly.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import UnionType
@@ -19,6 +19,7 @@ from pydantic.fields import FieldInfo
 
 from tsformer.problem import Problem as Problem
 from tsformer.problem import Task as Task
+from tsformer.search import read_space
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,14 +27,15 @@ if TYPE_CHECKING:
 
     from tsformer.data.panel import Defaults, Panel
     from tsformer.data.sequences import Sequences
+    from tsformer.members import Member
 
 
 class Config(pydantic.BaseModel):
     """Base of every set of options: frozen, no unknown names, finite numbers, a description on every field.
 
     Raises:
-        TypeError: when a subclass has a field without description, one called `name` or `faults`, or one with `__` in
-            its name.
+        TypeError: when a subclass has a field without description, one called `name` or `faults`, one with `__` in
+            its name, or one whose `search` is not within its own bounds.
     """
 
     model_config = pydantic.ConfigDict(
@@ -52,7 +54,13 @@ class Config(pydantic.BaseModel):
                 raise TypeError(f"{cls.__name__}.{name}: no option may have '__' in its name (it stands for a dot)")
             if not field.description:
                 raise TypeError(f"{cls.__name__}.{name} needs a description: Field(..., description='...')")
-            option_type(field.annotation)
+            kind = option_type(field.annotation)
+            extra = field.json_schema_extra
+            if isinstance(extra, dict) and "search" in extra:
+                try:
+                    read_space(extra["search"], field, kind)
+                except ValueError as error:
+                    raise TypeError(f"{cls.__name__}.{name}: search: {error}") from None
 
     @pydantic.model_validator(mode="after")
     def _no_faults(self) -> Self:
@@ -132,19 +140,30 @@ def option_flag(field: FieldInfo) -> str | None:
     return str(extra["flag"]) if isinstance(extra, dict) and "flag" in extra else None
 
 
-def Field(default: Any = ..., *, description: str, flag: str | None = None, **constraints: Any) -> Any:  # noqa: N802
+def Field(  # noqa: N802
+    default: Any = ...,
+    *,
+    description: str,
+    flag: str | None = None,
+    search: tuple[Any, ...] | list[Any] | bool | None = None,
+    **constraints: Any,
+) -> Any:
     """An option: `pydantic.Field` with a description that is not optional and, if wanted, a short flag.
 
     Args:
         default: the default value; left out, the option is required.
         description: what `--help` says about it, with the unit.
         flag: a short flag beside the option's path, for example "--path" beside "--data.path".
+        search: what `tune` may choose: a range `(low, high)`, with "log" or "linear" if wanted, a list of choices, or
+            True for all of a switch or of a `Literal`; see `tsformer.search`. None: it is left alone.
         constraints: what `pydantic.Field` takes: `gt`, `ge`, `lt`, `le`, `min_length`, `pattern`, ...
     """
     if flag is not None and not re.fullmatch("--[a-z][a-z0-9-]*", flag):
         raise ValueError(f"flag {flag!r} must look like '--path'")
-    extra: dict[str, Any] | None = {"flag": flag} if flag else None
-    return pydantic.Field(default, description=description, json_schema_extra=extra, **constraints)
+    extra: dict[str, Any] = {"flag": flag} if flag else {}
+    if search is not None and search is not False:
+        extra["search"] = search
+    return pydantic.Field(default, description=description, json_schema_extra=extra or None, **constraints)
 
 
 @dataclass(frozen=True)
@@ -168,6 +187,11 @@ class ModelPlugin:
             problem whose output is "point".
         steps_apart: True when what is predicted of a step does not change with `future_known` of later steps, so that
             a forecast of fewer steps than fitted needs no more of it; otherwise all of it has to be known.
+        lookback: optional `lookback(config, season)`: the fewest steps that the model has to see, None when any number
+            will do. Where the user names no lookback, the window is made as long.
+        members: optional `members(config)`: the models that this one is made of, `Member`s of `tsformer.members`, in
+            the order of `Ensemble.members`, which `build` then returns. Each is trained by itself. Whether the whole
+            can be saved, reads covariates, and so on, follows from them.
     """
 
     config: type[Config]
@@ -179,12 +203,17 @@ class ModelPlugin:
     covariates: frozenset[str] | set[str] = frozenset()
     steps_apart: bool = False
     outputs: frozenset[str] | set[str] | None = None
+    lookback: Callable[[Any, int], int | None] | None = None
+    members: Callable[[Any], Sequence[Member]] | None = None
 
     def __post_init__(self) -> None:
         _check_declaration(self, self.config, self.example, self.build)
         _check_tasks(self, self.tasks)
         if not isinstance(self.covariates, frozenset | set) or not self.covariates <= {"future", "static"}:
             raise TypeError(f"ModelPlugin.covariates must be a set of 'future' and 'static', not {self.covariates!r}")
+        known = frozenset(("point", "quantiles", "normal", "student_t", "negative_binomial"))
+        if self.outputs is not None and (not isinstance(self.outputs, frozenset | set) or not self.outputs <= known):
+            raise TypeError(f"ModelPlugin.outputs must be None or a set of {sorted(known)}, not {self.outputs!r}")
 
     def unread(self, problem: Problem) -> list[str]:
         """The kinds of covariates that a problem has and this model does not read; only forecasts read any."""
@@ -234,10 +263,11 @@ class Transform(Protocol):
         pointwise: True when each step is transformed by itself; otherwise `inverse` needs the whole path.
         lost_rows: rows lost at the start of a series (1 for returns).
 
-    Two more may be there. `takes_missing = True`: NaN in `fit` and `forward` is a value that is missing, never all of a
+    Three more may be there. `takes_missing = True`: NaN in `fit` and `forward` is a value that is missing, never all of a
     channel; statistics are of the others, and what is made of a NaN is NaN. Without it the last value before, or the
     first after, stands in for one that is missing. `anchor_step`: how many rows before a missing row of an anchor the
-    one stands that takes its place; 1 unless it is given, a season for seasonal differences.
+    one stands that takes its place; 1 unless it is given, a season for seasonal differences. `relative = True`: what is
+    transformed is positive, and its changes are ratios, so that conformal intervals are ratios, too.
     """
 
     pointwise: bool

@@ -10,14 +10,15 @@ import torch
 from torch import Tensor
 
 from tsformer.data.calendar import calendar_features, calendar_width
+from tsformer.data.counts import check_counts
 from tsformer.data.empty_columns import refuse_empty, without_unlearned
 from tsformer.data.frequency import hours_in_week, season_of
 from tsformer.data.panel import Panel, Schema
 from tsformer.data.precision import check_precision
 from tsformer.data.ragged import Ragged
-from tsformer.data.selection import named
+from tsformer.data.selection import beginnings, named
 from tsformer.data.short_series import check_windows, stretches, without_short
-from tsformer.data.split import Split, check_split, split_by_time, without_test
+from tsformer.data.split import Split, check_ends, check_split, split_by_time, without_test
 from tsformer.data.statics import Statics
 from tsformer.data.tokens import Tokenizer
 from tsformer.data.transforms import Chain, Link, Transformed
@@ -26,7 +27,7 @@ from tsformer.errors import PluginError, UsageError
 from tsformer.nn.outputs import build_output
 from tsformer.parts import Parts, with_hidden_steps
 from tsformer.plugin import Problem, State, Task
-from tsformer.settings import Settings
+from tsformer.settings import Chosen, Settings
 from tsformer.words import Words, learn_tokenizer
 
 LONGEST_TEXT = 64
@@ -76,9 +77,17 @@ def complete(settings: Settings, panel: Panel) -> Settings:
         lost = build_chain(known, panel.schema).lost
         # and what comes after the last gap is enough to predict from
         lookback = max(1, min(wanted, (rows - lost) * 7 // 20 - horizon, last - lost))
+    if window.lookback is None:
+        lookback = max(lookback, _least_lookback(settings, season))
     stride = window.stride or defaults.stride or 1
     found = {"lookback": lookback, "horizon": horizon, "season": season, "stride": stride}
     return replace(settings, window=window.model_copy(update=found))
+
+
+def _least_lookback(settings: Settings, season: int) -> int:
+    """The fewest steps that the model has to see."""
+    with settings.model.at_fault("lookback"):
+        return settings.model.least_lookback(season) or 1
 
 
 def _of_middle_row(lengths: np.ndarray) -> int:
@@ -93,7 +102,8 @@ def prepare(settings: Settings, panel: Panel, split: Split | None = None, earlie
 
     Args:
         settings: with a complete window.
-        split: where the parts end, for a published split; by default 70/10/20. Rows after `split.lengths` are not used.
+        split: where the parts end, for a published split; by default 70/10/20. Rows after `split.lengths` are not
+            looked at.
         earlier: of a run that the model starts from; see `learn_tokenizer`.
 
     Raises:
@@ -113,7 +123,10 @@ def prepare(settings: Settings, panel: Panel, split: Split | None = None, earlie
         ids = panel.ids if panel.schema.id else None
         split = split_by_time(panel.lengths, horizon, lookback, chain.lost, ids, fewest)
     else:
+        panel = up_to_end(panel, split)
         check_split(split, panel.lengths, horizon, lookback, chain.lost, panel.ids if panel.schema.id else None)
+    if settings.train.counts:
+        check_counts(panel)
     refuse_empty(panel, split.train)
     unlearned = np.zeros((len(panel.ids), len(panel.schema.columns)), dtype=bool)
     if chain.links:
@@ -179,6 +192,16 @@ def prepare(settings: Settings, panel: Panel, split: Split | None = None, earlie
     return Prepared(panel, split, chain, data, problem, train, validation, test, parts, notes)
 
 
+def up_to_end(panel: Panel, split: Split) -> Panel:
+    """The panel without what comes after a split: neither values nor gaps there may decide anything.
+
+    Raises:
+        UsageError: the split ends beyond the panel.
+    """
+    check_ends(split, panel.lengths, panel.ids if panel.schema.id else None)
+    return beginnings(panel, np.maximum(split.lengths, 1))  # what is shorter is refused for its windows
+
+
 def _unlearned(panel: Panel, unlearned: np.ndarray) -> tuple[str, ...]:
     """A line for each column that is left out in some series."""
     return tuple(
@@ -239,12 +262,9 @@ def _kept_rows(panel: Panel, lost: int) -> np.ndarray:
 
 
 def build_chain(settings: Settings, schema: Schema, states: Mapping[str, list[State]] | None = None) -> Chain:
-    """The chain of transforms: those named act on the targets, the scaler on every column."""
-    wanted = [(chosen, (0, len(schema.targets))) for chosen in settings.transforms]
-    if settings.scale is not None:
-        wanted.append((settings.scale, (0, len(schema.columns))))
+    """The chain of transforms: those named act on the targets, the scaler on every column, but not on counts."""
     built = []
-    for chosen, columns in wanted:
+    for chosen, columns in links_of(settings, schema):
         with chosen.at_fault("build"):
             with_season, config = chosen.plugin.with_season, chosen.config
             transform = chosen.plugin.build(with_season(config, settings.window.season or 1) if with_season else config)
@@ -255,8 +275,22 @@ def build_chain(settings: Settings, schema: Schema, states: Mapping[str, list[St
     return Chain(built, states)
 
 
+def links_of(settings: Settings, schema: Schema) -> list[tuple[Chosen, tuple[int, int]]]:
+    """The transforms, and the first column and the one behind the last that each acts on."""
+    wanted = [(chosen, (0, len(schema.targets))) for chosen in settings.transforms]
+    first = len(schema.targets) if settings.train.counts else 0
+    if settings.scale is not None and first < len(schema.columns):
+        wanted.append((settings.scale, (first, len(schema.columns))))
+    return wanted
+
+
 def origin_rows(prepared: Prepared) -> np.ndarray:
     """Row in `panel.values` of the first predicted step of each test window, int64 `[windows]`."""
-    series = prepared.test.series.numpy()
-    within = prepared.test.origins.numpy() - prepared.data.offsets[series]
+    return rows_of(prepared, prepared.test)
+
+
+def rows_of(prepared: Prepared, windows: Windows) -> np.ndarray:
+    """The same of any windows of these data."""
+    series = windows.series.numpy()
+    within = windows.origins.numpy() - prepared.data.offsets[series]
     return np.asarray(prepared.panel.offsets[series] + within + prepared.chain.lost)

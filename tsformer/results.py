@@ -4,32 +4,27 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
 
 from tsformer.data.sequence_set import Padding
-from tsformer.errors import DivergedError
 from tsformer.evaluation import classes
 from tsformer.evaluation.answers import AnswerScore, answer_score
-from tsformer.evaluation.baselines import BASELINES
 from tsformer.evaluation.cautions import not_beaten, without_forecast, without_mase
 from tsformer.evaluation.classes import ClassScore
 from tsformer.evaluation.hidden import HiddenScore, hidden_score
-from tsformer.evaluation.metrics import Errors, Score, seasonal_scale
+from tsformer.evaluation.metrics import Score
 from tsformer.fitted import Fitted
+from tsformer.held_out import HeldOut, held_out
 from tsformer.parameters import by_gradients, parameters_of
 from tsformer.plugin import Task
 from tsformer.prediction import answers_of, probabilities_of
-from tsformer.predictive import predictive
-from tsformer.preparation import Prepared, origin_rows
+from tsformer.preparation import Prepared
 from tsformer.sequence_preparation import PreparedSequences
 from tsformer.training.loop import History
-
-SCORED_AT_ONCE = 2**20
-"""Numbers of a forecast that are compared with the truth at a time: errors take several arrays of that size."""
 
 
 @dataclass(frozen=True)
@@ -92,15 +87,26 @@ class ForecastResult(Result):
     """A forecaster.
 
     Attributes:
-        test: errors on the test part, in the user's units.
-        baselines: the same for each naive forecast.
-        forecast: the model's forecasts of all test windows, float64 `[windows, horizon, targets]`.
+        held_out: what came of the test part.
     """
 
     prepared: Prepared
-    test: Score
-    baselines: Mapping[str, Score]
-    forecast: np.ndarray
+    held_out: HeldOut
+
+    @property
+    def test(self) -> Score:
+        """Errors on the test part, in the user's units."""
+        return self.held_out.test
+
+    @property
+    def baselines(self) -> Mapping[str, Score]:
+        """The same for each naive forecast."""
+        return self.held_out.baselines
+
+    @property
+    def forecast(self) -> np.ndarray:
+        """The model's forecasts of all test windows, float64 `[windows, horizon, targets]`."""
+        return self.held_out.forecast
 
     def metrics(self) -> dict[str, Any]:
         """Errors on the test part: of the model, by target, and of the naive forecasts."""
@@ -120,7 +126,12 @@ class ForecastResult(Result):
         ]
 
     def about(self) -> dict[str, Any]:
-        return {"series": len(self.prepared.panel.ids), "season": self.fitted.problem.season}
+        return {
+            "series": len(self.prepared.panel.ids),
+            "season": self.fitted.problem.season,
+            "output": self.fitted.problem.output,
+            "intervals": self.held_out.intervals,
+        }
 
 
 @dataclass(frozen=True)
@@ -228,9 +239,9 @@ def result_of(
     """
     parts = prepared.parts
     if isinstance(prepared, Prepared) and fitted.problem.task is Task.FORECAST:
-        forecast = backcast(fitted, prepared)
-        test, baselines = _errors(prepared, forecast)
-        return ForecastResult(fitted, prepared, history, seconds(), test, baselines, forecast)
+        made = held_out(fitted, prepared)
+        fitted = replace(fitted, calibration=made.calibration)
+        return ForecastResult(fitted, prepared, history, seconds(), made)
     padding = None
     if isinstance(prepared, PreparedSequences) and by_gradients(fitted.settings.model.plugin, fitted.module):
         padding = prepared.padding(fitted.settings.train)
@@ -254,28 +265,3 @@ def labels_of(prepared: Prepared | PreparedSequences, part: str) -> np.ndarray:
     examples = getattr(prepared.parts, part)
     labels: np.ndarray = examples.labels[examples.index]
     return labels
-
-
-def backcast(fitted: Fitted, prepared: Prepared) -> np.ndarray:
-    """Forecasts of all test windows in the user's units, float64 `[windows, horizon, targets]`."""
-    forecast = predictive(fitted, prepared.test, prepared.data).point
-    if not np.isfinite(forecast).all():
-        raise DivergedError(f"{fitted.settings.model} predicts values that are not finite; nothing usable was learned")
-    return forecast
-
-
-def _errors(prepared: Prepared, forecast: np.ndarray) -> tuple[Score, dict[str, Score]]:
-    panel, problem = prepared.panel, prepared.problem
-    series, origin = prepared.test.series.numpy(), origin_rows(prepared)
-    scale = seasonal_scale(panel, prepared.split.validation, problem.season)
-    own = Errors(scale, panel.schema.targets)
-    naive = {name: Errors(scale, panel.schema.targets) for name in BASELINES}
-    size = max(1, SCORED_AT_ONCE // (problem.horizon * problem.targets))
-    for start in range(0, len(series), size):
-        part = slice(start, start + size)
-        truth = panel.values[origin[part, None] + np.arange(problem.horizon), : problem.targets]
-        own.add(forecast[part], truth, series[part])
-        for name, errors in naive.items():
-            path = BASELINES[name](panel, series[part], origin[part], problem.horizon, problem.season)
-            errors.add(path, truth, series[part])
-    return own.score(), {name: errors.score() for name, errors in naive.items()}

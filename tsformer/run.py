@@ -4,6 +4,8 @@ config.json        written before the first step: versions, plugins, options, pr
 transforms.json    what the transforms learned, by series
 statics.json       what static covariates are in numbers, where there are any
 vocabulary.json    tokenizer and classes, where there are any
+dependence.safetensors   how the steps of one forecast depend on each other, where that was learned
+calibration.safetensors  errors of forecasts, of which conformal intervals are made
 model.safetensors  the best weights
 metrics.jsonl      one line per evaluation
 manifest.json      written last: status, metrics, sha256 of what loading needs; its presence means complete
@@ -33,12 +35,16 @@ from tsformer.data.calendar import calendar_width
 from tsformer.data.panel import Schema
 from tsformer.data.sequences import SequenceSchema
 from tsformer.data.statics import Statics
+from tsformer.dependence import Dependence
 from tsformer.errors import PluginError, RunError, UsageError, in_words
+from tsformer.evaluation.conformal import Calibration
 from tsformer.fitted import Fitted
 from tsformer.plugin import Problem
-from tsformer.preparation import build_chain
+from tsformer.preparation import build_chain, links_of
 from tsformer.run_files import (
+    CALIBRATION,
     CONFIG,
+    DEPENDENCE,
     FORMAT,
     MANIFEST,
     METRICS,
@@ -102,7 +108,7 @@ class Writer:
 
     def finish(self, fitted: Fitted, summary: Mapping[str, Any]) -> None:
         """Write transforms and weights, and last the manifest with the summary (`Result.summary`)."""
-        persistent = fitted.settings.model.plugin.persistent
+        persistent = fitted.settings.model.persistent
         written = NEEDED if persistent else (CONFIG, TRANSFORMS)
         self._write(TRANSFORMS, to_json(fitted.chain.to_json()))
         if fitted.statics:
@@ -111,6 +117,12 @@ class Writer:
         if fitted.words:
             written = (*written, VOCABULARY)
             self._write(VOCABULARY, to_json(fitted.words.to_json()))
+        if fitted.dependence is not None:
+            written = (*written, DEPENDENCE)
+            self._write(DEPENDENCE, fitted.dependence.to_bytes())
+        if fitted.calibration is not None:
+            written = (*written, CALIBRATION)
+            self._write(CALIBRATION, fitted.calibration.to_bytes())
         if persistent:
             self._write(WEIGHTS, weights.save(fitted.module))
         manifest = {
@@ -183,9 +195,21 @@ def load(folder: Path) -> tuple[Fitted, dict[str, Any]]:
         weights.load(module, (folder / WEIGHTS).read_bytes())
     except (ValueError, OSError) as error:
         raise RunError(f"the weights in '{folder / WEIGHTS}' do not fit the model: {error}") from None
+    dependence = calibration = None
+    if DEPENDENCE in manifest["files"]:
+        try:
+            dependence = Dependence.from_bytes((folder / DEPENDENCE).read_bytes())
+        except (ValueError, OSError) as error:
+            raise RunError(f"'{folder / DEPENDENCE}' is not that of a run: {error}") from None
+    if CALIBRATION in manifest["files"]:
+        try:
+            content = (folder / CALIBRATION).read_bytes()
+            calibration = Calibration.from_bytes(content, problem.horizon, problem.targets)
+        except (ValueError, OSError) as error:
+            raise RunError(f"'{folder / CALIBRATION}' is not that of a run: {error}") from None
     told = ("status", "steps", "best_step", "metrics", "python")
     summary: dict[str, Any] = {key: manifest[key] for key in told if key in manifest}
-    return Fitted(settings, problem, schema, chain, module.eval(), words, statics), summary
+    return Fitted(settings, problem, schema, chain, module.eval(), words, statics, dependence, calibration), summary
 
 
 def _optional(
@@ -220,7 +244,7 @@ def other_plugins(folder: Path, fitted: Fitted) -> list[str]:
 
 def _origins_of(settings: Settings) -> dict[str, str]:
     """Where the plugins come from, by kind and name."""
-    chosen = [c for c in (settings.model, settings.data, *settings.transforms, settings.scale) if c]
+    chosen = [c for c in (settings.model, *settings.model.members, settings.data, *settings.transforms, settings.scale) if c]
     return {f"{c.kind}:{c.name}": c.origin for c in chosen}
 
 
@@ -275,7 +299,7 @@ def _check(
     size = len(words.tokenizer.vocabulary) if words.tokenizer else 0
     if (size, len(words.classes)) != (problem.vocabulary, problem.classes):
         raise ValueError(f"there are {size} tokens and {len(words.classes)} classes, in the problem another number")
-    steps = len(settings.transforms) + (settings.scale is not None) if numbers.columns else 0
+    steps = len(links_of(settings, numbers)) if numbers.columns else 0
     for series, state in states.items():
         if not isinstance(state, list) or len(state) != steps or not all(isinstance(part, dict) for part in state):
             raise ValueError(f"the transforms of series {series!r} are not {steps} states")

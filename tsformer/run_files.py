@@ -15,7 +15,7 @@ from tsformer.errors import ResourceError, RunError, TsformerError
 
 FORMAT = 4  # of what this version writes, and the newest that it reads; 3 has tasks and vocabularies, 4 covariates
 OLDEST = 2  # that it reads
-MANIFEST, CONFIG, TRANSFORMS, STATICS, VOCABULARY, WEIGHTS, METRICS = (
+MANIFEST, CONFIG, TRANSFORMS, STATICS, VOCABULARY, WEIGHTS, METRICS, DEPENDENCE, CALIBRATION = (
     "manifest.json",
     "config.json",
     "transforms.json",
@@ -23,9 +23,11 @@ MANIFEST, CONFIG, TRANSFORMS, STATICS, VOCABULARY, WEIGHTS, METRICS = (
     "vocabulary.json",
     "model.safetensors",
     "metrics.jsonl",
+    "dependence.safetensors",
+    "calibration.safetensors",
 )
 NEEDED = (CONFIG, TRANSFORMS, WEIGHTS)
-OPTIONAL = (STATICS, VOCABULARY)
+OPTIONAL = (STATICS, VOCABULARY, DEPENDENCE, CALIBRATION)
 LARGEST_JSON = 256 * 2**20  # bytes; nothing sensible comes near
 
 

@@ -6,14 +6,17 @@ import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pydantic
 
 from tsformer import registry
 from tsformer.errors import at_fault
-from tsformer.plugin import Config, Field, Task
+from tsformer.plugin import Config, Field, Problem, Task
 from tsformer.registry import Kind
+
+if TYPE_CHECKING:
+    from tsformer.members import Member
 
 DEFAULT_STEPS = 500
 DEFAULT_QUANTILES = (0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975)
@@ -108,10 +111,13 @@ class TrainConfig(Config):
         "sequences of tokens)",
     )
     batch_size: int | None = Field(
-        None, ge=1, description="windows in one step (default: 64, or a quarter of all where there are fewer than 256)"
+        None,
+        ge=1,
+        search=[16, 32, 64, 128],
+        description="windows in one step (default: 64, or a quarter of all where there are fewer than 256)",
     )
-    lr: float = Field(1e-3, gt=0, flag="--lr", description="highest learning rate of AdamW")
-    weight_decay: float = Field(0.01, ge=0, description="weight decay of AdamW")
+    lr: float = Field(1e-3, gt=0, flag="--lr", search=(1e-4, 1e-2), description="highest learning rate of AdamW")
+    weight_decay: float = Field(0.01, ge=0, search=(1e-4, 0.3), description="weight decay of AdamW")
     lr_schedule: Literal["cosine", "linear", "noam", "constant"] = Field(
         "cosine", description="how the learning rate falls after the warm-up; noam: with the inverse square root"
     )
@@ -130,7 +136,7 @@ class TrainConfig(Config):
         f"{', '.join(map(str, DEFAULT_QUANTILES))}); 0.5 is always among them",
     )
     loss: Literal["mse", "mae", "huber", "log_cosh"] = Field(
-        "mse", description="what a point forecast minimises, on transformed values"
+        "mse", search=["mse", "mae", "huber"], description="what a point forecast minimises, on transformed values"
     )
     huber_delta: float = Field(1.0, gt=0, description="error above which huber is no longer squared but absolute")
     label_smoothing: float = Field(
@@ -200,6 +206,11 @@ class TrainConfig(Config):
                 f"not {self.truth_schedule}"
             )
 
+    @property
+    def counts(self) -> bool:
+        """Whether targets are counts, which no transform may change."""
+        return self.output == "negative_binomial"
+
     def quantile_levels(self) -> tuple[float, ...]:
         """The probabilities of the quantiles that are predicted, ascending; none of other outputs."""
         if self.output != "quantiles":
@@ -234,6 +245,38 @@ class Chosen:
     def origin(self) -> str:
         """Where the plugin comes from, in words."""
         return registry.entries(self.kind)[self.name].origin
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """The models that a model is made of; none of most."""
+        made_of = getattr(self.plugin, "members", None)
+        return () if made_of is None else tuple(made_of(self.config))
+
+    @property
+    def persistent(self) -> bool:
+        """Whether a model can be saved."""
+        return bool(self.plugin.persistent) and all(member.persistent for member in self.members)
+
+    @property
+    def steps_apart(self) -> bool:
+        """As `ModelPlugin.steps_apart`, of all members where there are any."""
+        members = self.members
+        return all(member.steps_apart for member in members) if members else bool(self.plugin.steps_apart)
+
+    def least_lookback(self, season: int) -> int | None:
+        """The fewest steps that a model has to see; None when any number will do."""
+        least = self.plugin.lookback
+        found: int | None = None if least is None else least(self.config, season)
+        return found
+
+    def unread(self, problem: Problem) -> list[str]:
+        """As `ModelPlugin.unread`; where there are members, what none of them reads."""
+        kinds: list[str] = self.plugin.unread(problem)
+        for member in self.members[:1]:
+            kinds = member.unread(problem)
+        for member in self.members[1:]:
+            kinds = [kind for kind in kinds if kind in member.unread(problem)]
+        return kinds
 
     def __str__(self) -> str:
         return f"{self.kind} '{self.name}' ({self.origin})"

@@ -12,6 +12,7 @@ import numpy as np
 from tsformer import registry
 from tsformer.config import validate_options
 from tsformer.data import new_rows
+from tsformer.data.continuation import continued
 from tsformer.data.declarations import TextFileOptions
 from tsformer.data.frames import read_panel, read_table
 from tsformer.data.long_series import series_with_schema
@@ -81,6 +82,20 @@ def read_future(settings: Settings, source: str, schema: Schema) -> Panel:
         DataError: rows that cannot be taken.
     """
     return new_rows.read_future(source, schema, policies(settings, schema))
+
+
+def read_test(settings: Settings, source: str, panel: Panel) -> Panel:
+    """The data with the rows of a test file, or "-" (stdin), after those of each series; see `continued`.
+
+    What is known of whole series is that of the data.
+
+    Raises:
+        DataError: rows that cannot be taken, of other series or times, or without a column of the data.
+    """
+    found = read_rows(settings, source, replace(panel.schema, static_covariates=()))
+    if not isinstance(found, Panel):
+        raise PluginError(f"{settings.data} read {type(found).__name__} from {source!r}, not a Panel")
+    return replace(continued(panel, found, source), notes=(*panel.notes, *found.notes))
 
 
 def policies(settings: Settings, schema: Schema) -> TableOptions:

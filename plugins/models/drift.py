@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from tsformer.data.windows import Batch
-from tsformer.nn.lookback import points_only, target_values
+from tsformer.nn.lookback import target_values
 from tsformer.nn.network import last_real
 from tsformer.plugin import Config, ModelPlugin, Problem
 
@@ -30,7 +30,6 @@ class Drift(nn.Module):
 
     def __init__(self, config: DriftConfig, problem: Problem) -> None:
         super().__init__()
-        points_only(problem, "drift")
         self.problem = problem
 
     def forward(self, batch: Batch, truth: float = 0.0) -> Tensor:
@@ -45,4 +44,4 @@ class Drift(nn.Module):
         return line[..., None]
 
 
-plugin = ModelPlugin(config=DriftConfig, build=Drift, example=DriftConfig())
+plugin = ModelPlugin(config=DriftConfig, build=Drift, example=DriftConfig(), outputs={"point"})

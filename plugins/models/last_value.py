@@ -10,7 +10,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from tsformer.data.windows import Batch
-from tsformer.nn.lookback import points_only, repeated, target_values
+from tsformer.nn.lookback import repeated, target_values
 from tsformer.nn.network import last_real
 from tsformer.plugin import Config, ModelPlugin, Problem
 
@@ -24,7 +24,6 @@ class LastValue(nn.Module):
 
     def __init__(self, config: LastValueConfig, problem: Problem) -> None:
         super().__init__()
-        points_only(problem, "last_value")
         self.problem = problem
 
     def forward(self, batch: Batch, truth: float = 0.0) -> Tensor:
@@ -32,4 +31,4 @@ class LastValue(nn.Module):
         return repeated(last_real(*target_values(batch, self.problem.targets)), self.problem.horizon)
 
 
-plugin = ModelPlugin(config=LastValueConfig, build=LastValue, example=LastValueConfig())
+plugin = ModelPlugin(config=LastValueConfig, build=LastValue, example=LastValueConfig(), outputs={"point"})

@@ -35,10 +35,13 @@ class LinearConfig(Config):
 
     variant: Literal["dlinear", "nlinear", "rlinear"] = Field(
         "rlinear",
+        search=True,
         description="dlinear: trend and remainder by maps of their own; nlinear: relative to the last value; rlinear: "
         "relative to the window's mean and standard deviation",
     )
-    kernel: int = Field(25, gt=0, le=100_001, description="steps of dlinear's moving average; odd")
+    kernel: int = Field(
+        25, gt=0, le=100_001, search=[5, 13, 25, 49], description="steps of dlinear's moving average; odd"
+    )
     individual: bool = Field(False, description="weights for each target instead of the same for all")
 
     @field_validator("kernel")

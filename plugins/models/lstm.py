@@ -16,7 +16,7 @@ from tsformer.plugin import Field, ModelPlugin, Problem, Task
 class LSTMConfig(StateOptions):
     """Options of the LSTM."""
 
-    n_layers: int = Field(2, ge=1, le=32, description="recurrent layers")
+    n_layers: int = Field(2, ge=1, le=32, search=(1, 3), description="recurrent layers")
 
 
 class LSTMEncoder(nn.Module):

@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tsformer.data.windows import Batch, Windows
-from tsformer.nn.lookback import Level, known_rows, known_width, numbers_only, points_only, rows, width
+from tsformer.nn.lookback import Level, known_rows, known_width, numbers_only, rows, width
 from tsformer.plugin import Config, Field, ModelPlugin, Problem
 
 PENALTIES = tuple(10.0 ** (exponent / 2) for exponent in range(-18, 5))
@@ -29,6 +29,7 @@ class RidgeConfig(Config):
 
     normalise: Level = Field(
         "last",
+        search=True,
         description="what each window is brought to: its last value, its mean and standard deviation, or nothing",
     )
     penalty: float | None = Field(
@@ -47,7 +48,6 @@ class Ridge(nn.Module):
 
     def __init__(self, config: RidgeConfig, problem: Problem) -> None:
         super().__init__()
-        points_only(problem, "ridge")
         numbers_only(problem, "ridge")
         self.config, self.problem = config, problem
         inputs = width(problem) + known_width(problem)
@@ -171,4 +171,6 @@ def fit(module: Ridge, train: Windows, validation: Windows) -> None:
         module.penalty.fill_(penalties[best])
 
 
-plugin = ModelPlugin(config=RidgeConfig, build=Ridge, example=RidgeConfig(), fit=fit, covariates={"future", "static"})
+plugin = ModelPlugin(
+    config=RidgeConfig, build=Ridge, example=RidgeConfig(), fit=fit, covariates={"future", "static"}, outputs={"point"}
+)

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from tsformer.data.windows import Batch
 from tsformer.errors import UsageError
-from tsformer.nn.lookback import points_only, target_values
+from tsformer.nn.lookback import target_values
 from tsformer.nn.network import last_real
 from tsformer.plugin import Config, ModelPlugin, Problem
 
@@ -34,7 +34,6 @@ class SeasonalNaive(nn.Module):
 
     def __init__(self, config: SeasonalNaiveConfig, problem: Problem) -> None:
         super().__init__()
-        points_only(problem, "seasonal_naive")
         if problem.lookback < problem.season:
             raise UsageError(
                 f"model 'seasonal_naive' needs to see a whole season of {problem.season} steps, but the lookback has "
@@ -62,4 +61,10 @@ def _by_place(x: Tensor, season: int) -> Tensor:
     return x.view(size, -1, season, targets).transpose(1, 2).reshape(size * season, -1, targets)
 
 
-plugin = ModelPlugin(config=SeasonalNaiveConfig, build=SeasonalNaive, example=SeasonalNaiveConfig())
+plugin = ModelPlugin(
+    config=SeasonalNaiveConfig,
+    build=SeasonalNaive,
+    example=SeasonalNaiveConfig(),
+    outputs={"point"},
+    lookback=lambda config, season: season,
+)

@@ -16,12 +16,13 @@ from tsformer.plugin import Field, ModelPlugin, Problem, Task
 class TCNConfig(StateOptions):
     """Options of the TCN."""
 
-    d_model: int = Field(32, gt=0, le=16384, description="width of a state")
-    kernel: int = Field(3, ge=2, le=1024, description="taps of each convolution")
+    d_model: int = Field(32, gt=0, le=16384, search=[16, 32, 64, 128], description="width of a state")
+    kernel: int = Field(3, ge=2, le=1024, search=[2, 3, 5, 7], description="taps of each convolution")
     n_layers: int | None = Field(
         None,
         ge=1,
         le=16,
+        search=(2, 7),
         description="blocks, each reaching twice as far (default: the fewest that see the whole lookback)",
     )
 

@@ -25,10 +25,13 @@ class TCNTransformerConfig(TransformerOptions):
         None,
         gt=0,
         le=4096,
+        search=[2, 4, 8, 16],
         description="steps to a token; by default the largest power of two up to a 15th of the lookback",
     )
-    tcn_layers: int = Field(3, ge=0, le=16, description="convolution blocks, each reaching twice as far; 0 for none")
-    kernel: int = Field(3, gt=0, le=1024, description="taps of each convolution")
+    tcn_layers: int = Field(
+        3, ge=0, le=16, search=(1, 4), description="convolution blocks, each reaching twice as far; 0 for none"
+    )
+    kernel: int = Field(3, gt=0, le=1024, search=[2, 3, 5, 7], description="taps of each convolution")
     channel_independent: bool = Field(True, description="forecast each target by itself, with shared weights")
 
     def faults(self) -> Iterator[str]:

@@ -16,6 +16,7 @@ class Log:
     pointwise = True
     lost_rows = 0
     takes_missing = True
+    relative = True
 
     def fit(self, rows: np.ndarray) -> State:
         return {}

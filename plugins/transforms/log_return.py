@@ -16,6 +16,7 @@ class LogReturn:
     pointwise = False
     lost_rows = 1
     takes_missing = True
+    relative = True
 
     def fit(self, rows: np.ndarray) -> State:
         return {}

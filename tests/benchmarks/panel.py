@@ -44,7 +44,7 @@ def resident(field):
 
 
 def measure(path):
-    from tsformer import preparation, results
+    from tsformer import held_out, preparation
     from tsformer import run as runs
     from tsformer.building import build_module
     from tsformer.config import resolve
@@ -78,8 +78,8 @@ def measure(path):
     problem = prepared.problem
     module = build_module(settings.model, problem).eval()
     fitted = Fitted(settings, problem, panel.schema, prepared.chain, module)
-    test = stage("forecast of the test", results.backcast, fitted, prepared, "cpu")
-    stage("score", results._errors, prepared, test)
+    test = stage("forecast of the test", held_out.backcast, fitted, prepared)
+    stage("score", held_out._errors, prepared, test, None)
     made = stage("forecast", forecast, fitted, panel)
     stage("forecast as a table", made.to_frame)
     with tempfile.TemporaryDirectory() as folder:

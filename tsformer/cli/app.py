@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 import tsformer
-from tsformer.cli import config, fit, inspect, plugins, predict
+from tsformer.cli import backtest, config, evaluate, fit, inspect, plugins, predict
 from tsformer.cli.console import data_only, guarded
 from tsformer.cli.line_config import with_switches
 from tsformer.cli.options import given, normalised
@@ -39,6 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 words = with_switches(words)
             elif _command(words) == "inspect":
                 words = inspect.with_switches(words)
+            elif _command(words) == "backtest":
+                words = backtest.with_switches(words)
             app = build(words)
         code = app(args=words or ["--help"], prog_name="tsformer", standalone_mode=False)
         sys.stdout.flush()
@@ -58,6 +60,8 @@ def build(words: Sequence[str]) -> typer.Typer:
     app.command("fit")(fit.command(words if command == "fit" else None))
     app.command("predict")(predict.predict)
     app.command("inspect")(inspect.command(words if command == "inspect" else None))
+    app.command("evaluate")(evaluate.evaluate)
+    app.command("backtest")(backtest.command(words if command == "backtest" else None))
     app.add_typer(plugins.app, name="plugins")
     app.add_typer(config.group(words if command == "config" else None), name="config")
     return app

@@ -141,23 +141,39 @@ def _type(field: FieldInfo) -> str:
 
 
 def _parameter(section: str, name: str, field: FieldInfo, panel: str, key: str) -> inspect.Parameter:
-    long = "--" + f"{section}.{name}".replace("_", "-")
     flag = option_flag(field)
+    return parameter([f"{section}.{name}"], f"{key}.{name}", field, panel, also=[flag] if flag else [])
+
+
+def parameter(
+    names: Sequence[str], key: str, field: FieldInfo, panel: str, *, also: Sequence[str] = (), hidden: bool = False
+) -> inspect.Parameter:
+    """One option, for `with_signature`.
+
+    Args:
+        names: that it goes by, without the dashes before them, "model.d_model"; the first one is the main one.
+        key: what `sections` files the value under, with the field after the last dot.
+        field: the declaration.
+        panel: heading in `--help`.
+        also: further flags, as they are: "--path".
+        hidden: not shown in `--help`.
+    """
+    flags = [*("--" + name.replace("_", "-") for name in names), *also]
     kind = option_type(field.annotation)
     settings: dict[str, Any] = {
         "help": _help(field),
         "rich_help_panel": panel,
         "show_default": False,
         "metavar": kind.words,
+        "hidden": hidden,
     }
     # text, so that pydantic converts it and all faults are reported at once, by name
     annotation: Any = list[str] | None if kind.many else str | None
-    names = [long] + ([flag] if flag else [])
     return inspect.Parameter(
-        f"{key}.{name}".replace(".", SEPARATOR),
+        key.replace(".", SEPARATOR),
         inspect.Parameter.KEYWORD_ONLY,
         default=None,
-        annotation=Annotated[annotation, typer.Option(*names, **settings), tuple(names)],
+        annotation=Annotated[annotation, typer.Option(*flags, **settings), tuple(flags)],
     )
 
 

@@ -11,17 +11,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tsformer.cli.console import data_only, guarded, print_json, say
+from tsformer.cli.interval_options import IntervalsFrom, Levels, Samples, Seed, ask_for, check_levels, refuse_idle
 from tsformer.cli.line_config import PluginFiles
 from tsformer.cli.places import place, require_apart, require_named, require_writable
 from tsformer.errors import UsageError
+from tsformer.levels import read_intervals
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tsformer.data.panel import Panel
     from tsformer.data.sequences import Sequences
     from tsformer.fitted import Fitted
+    from tsformer.forecast import Forecast
     from tsformer.plugin import Task
+    from tsformer.predictive import Ask
+
+PATHS = 100
+"""Sample paths of each series, where nothing is said."""
 
 
 def predict(
@@ -51,6 +57,17 @@ def predict(
     horizon: Annotated[
         int | None, typer.Option(metavar="INTEGER", help="Steps to predict. (default: as fitted)")
     ] = None,
+    levels: Levels = None,
+    intervals: IntervalsFrom = None,
+    samples: Samples = None,
+    output_paths: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="A table of sample paths, possible futures of each series."),
+    ] = None,
+    paths: Annotated[
+        int | None, typer.Option(metavar="INTEGER", min=1, help="How many paths of each series. (default: 100)")
+    ] = None,
+    seed: Seed = None,
     beam: Annotated[
         int | None,
         typer.Option(metavar="INTEGER", min=1, help="Answers to a text followed at a time. (default: 1)"),
@@ -65,24 +82,30 @@ def predict(
     A classifier says the label of each text or series and how probable it is; a model of sequences answers each.
     """
     with guarded(as_json=json):
-        for flag, path in (("--input", input), ("--future", future), ("--output", output), ("RUN", run)):
+        for flag, path in (("--input", input), ("--future", future), ("RUN", run)):
             require_named(flag, path)
         if input == future == "-":
             raise UsageError("--input - and --future -: stdin can be only one of them, name a file for the other")
         picture = place("--plot", plot)
-        if output != "-":
-            require_writable(f"--output '{output}'", Path(os.path.expanduser(output)))
-            require_apart("--output", output, {"--input": input, "--future": future})
+        _check_tables(output, output_paths, {"--input": input, "--future": future})
+        if paths is not None and output_paths is None:
+            raise UsageError(f"--paths {paths}: say where the paths go, with --output-paths FILE")
+        refuse_idle(levels, output_paths is not None, intervals=intervals, samples=samples, seed=seed)
+        wanted, source = check_levels(levels), read_intervals(intervals)
         from tsformer import run as runs
         from tsformer import sources
         from tsformer.building import device_of
         from tsformer.data.frames import write_table
         from tsformer.data.panel import Panel, Schema
+        from tsformer.forecast import forecast as forecasts_of
+        from tsformer.intervals import kind_of_intervals
         from tsformer.plugin import Task
         from tsformer.report import plots
         from tsformer.tables.output import keeps_dates, require
 
-        require(Path(output))
+        for file in (output, output_paths):
+            if file is not None:
+                require(Path(file))
         if picture is not None:
             require_writable(f"--plot '{plot}'", picture)
             plots.require(picture)
@@ -94,10 +117,19 @@ def predict(
             for note in runs.other_plugins(folder, fitted):
                 say(f"note: {note}", quiet=quiet)
             forecasts = fitted.problem.task is Task.FORECAST
-            _refuse(fitted.problem.task, plot=plot, horizon=horizon, future=future, append=append or None, beam=beam)
+            _refuse(
+                fitted.problem.task,
+                beam=beam,
+                plot=plot,
+                horizon=horizon,
+                future=future,
+                append=append or None,
+                levels=levels,
+                output_paths=output_paths,
+            )
             fitted.module.to(device_of(device))
             data = sources.read_rows(fitted.settings, input, fitted.schema)
-            ahead = None
+            ahead = drawn = None
             if future is not None and isinstance(fitted.schema, Schema):
                 if fitted.schema.future_covariates:
                     ahead = sources.read_future(fitted.settings, future, fitted.schema)
@@ -106,9 +138,15 @@ def predict(
             for told in dict.fromkeys(map(str, (*data.notes, *(ahead.notes if ahead else ())))):
                 say(f"note: {told}", quiet=quiet)
             if isinstance(data, Panel):
-                made = _forecast(
-                    fitted, data, ahead, horizon, picture, append=append, written=not keeps_dates(Path(output))
-                )
+                count = 0 if output_paths is None else paths or PATHS
+                ask = ask_for(wanted, paths=count, samples=samples, seed=seed)
+                kind = kind_of_intervals(fitted, ask, source)
+                forecast = forecasts_of(fitted, data, horizon, ahead, ask=ask, intervals=kind)
+                if picture is not None:
+                    plots.plot_forecast(forecast.history, forecast, picture, fitted.settings.model.name)
+                made = _table(forecast, ask, kind, append=append, written=not keeps_dates(Path(output)))
+                if output_paths is not None:
+                    drawn = forecast.to_paths_frame(written=not keeps_dates(Path(output_paths)))
             else:
                 made = _answer(fitted, data, beam)
             for note in made.notes:
@@ -128,6 +166,9 @@ def predict(
             )
         else:
             write_table(made.table, output)
+        if drawn is not None and output_paths is not None:
+            write_table(drawn, output_paths)
+            say(f"{len(drawn)} rows of sample paths in {output_paths}", quiet=quiet)
         if picture is not None:
             say(f"picture: {picture}", quiet=quiet)
         if output != "-":
@@ -154,24 +195,26 @@ class _Made:
         return [row | {name: dict(each)} for row, each in zip(rows, self.probabilities, strict=True)]
 
 
-def _forecast(
-    fitted: Fitted,
-    data: Panel,
-    future: Panel | None,
-    horizon: int | None,
-    picture: Path | None,
-    *,
-    append: bool,
-    written: bool,
-) -> _Made:
-    from tsformer.forecast import forecast
-    from tsformer.report import plots
+def _check_tables(output: str, paths: str | None, read: Mapping[str, str | None]) -> None:
+    """Raises UsageError or ResourceError when the tables cannot be written where they are to go."""
+    require_named("--output", output)
+    require_named("--output-paths", paths)
+    if paths == "-":
+        raise UsageError("--output-paths -: stdout is for the forecasts, name a file for the paths")
+    for flag, path in (("--output", output), ("--output-paths", paths)):
+        if path is not None and path != "-":
+            require_writable(f"{flag} '{path}'", Path(os.path.expanduser(path)))
+            require_apart(flag, path, read)
+    if paths is not None and Path(os.path.expanduser(output)).absolute() == Path(os.path.expanduser(paths)).absolute():
+        raise UsageError(f"--output and --output-paths are both {paths}: name another place for the paths")
 
-    made = forecast(fitted, data, horizon, future)
-    if picture is not None:
-        plots.plot_forecast(made.history, made, picture, fitted.settings.model.name)
-    table = made.with_history(written=written) if append else made.to_frame(written=written)
-    return _Made(table, made.notes, {"horizon": made.values.shape[1]})
+
+def _table(forecast: Forecast, ask: Ask, kind: str | None, *, append: bool, written: bool) -> _Made:
+    table = forecast.with_history(written=written) if append else forecast.to_frame(written=written)
+    about: dict[str, Any] = {"horizon": forecast.values.shape[1]}
+    if ask.levels:
+        about |= {"levels": list(ask.levels), "intervals": kind}
+    return _Made(table, forecast.notes, about)
 
 
 def _answer(fitted: Fitted, data: Sequences, beam: int | None) -> _Made:
@@ -192,7 +235,7 @@ def _refuse(task: Task, *, beam: int | None, **of_forecasts: Any) -> None:
     require_answers(task)
     given = {f"--{name}": value for name, value in of_forecasts.items()} if task is not Task.FORECAST else {}
     given |= {"--beam": beam} if task is not Task.SEQUENCE else {}
-    unread = [flag for flag, value in given.items() if value is not None]
+    unread = [flag.replace("_", "-") for flag, value in given.items() if value is not None]
     if unread:
         raise UsageError(f"{' and '.join(unread)} has no meaning for a run whose task is {task}; leave it out")
 

@@ -40,6 +40,10 @@ class Link:
         return getattr(self.transform, "takes_missing", False) is True
 
     @property
+    def relative(self) -> bool:
+        return getattr(self.transform, "relative", False) is True
+
+    @property
     def anchor_step(self) -> int:
         """How many rows earlier stands what an anchor that is missing is taken from: 1, or a season."""
         return int(getattr(self.transform, "anchor_step", 1))
@@ -74,8 +78,11 @@ class Link:
         counts = np.cumsum(np.concatenate([np.zeros_like(missing[:1]), missing]), axis=0)
         return counts[lost + 1 :] > counts[: -lost - 1]
 
-    def inverse(self, path: np.ndarray, state: State, anchor: np.ndarray) -> np.ndarray:
+    def inverse(self, path: np.ndarray, state: State, anchor: np.ndarray, *, unbounded: bool = False) -> np.ndarray:
         """Paths `[windows, horizon, channels]` brought back.
+
+        Args:
+            unbounded: what is too large is infinite in the result.
 
         Raises:
             PluginError: finite values become NaN.
@@ -90,7 +97,7 @@ class Link:
         finite = np.isfinite(path).all(axis=(1, 2))
         if np.isnan(values[finite]).any():
             raise PluginError(f"{self}: inverse returned NaN for finite values")
-        if not np.isfinite(values[finite]).all():
+        if not unbounded and not np.isfinite(values[finite]).all():
             raise DivergedError(
                 f"the model predicts values so large that the {self} cannot bring them back to the data's unit: "
                 "are the rows on the scale of those that it was fitted on? A smaller --lr may help, or another "

@@ -1,4 +1,4 @@
-"""Some series of a panel, and which of them are at fault."""
+"""Some series of a panel, or their first rows, and which of them are at fault."""
 
 from __future__ import annotations
 
@@ -30,6 +30,23 @@ def selected(panel: Panel, keep: np.ndarray) -> Panel:
         texts=None if panel.texts is None else tuple(np.array(panel.texts, dtype=object)[rows]),
         breaks=places[panel.breaks[rows[panel.breaks]]],
         static=None if panel.static is None else panel.static[keep].reset_index(drop=True),
+    )
+
+
+def beginnings(panel: Panel, rows: np.ndarray) -> Panel:
+    """The panel of the first rows of each series: int64 `[series]`, from one to all of them."""
+    if (rows == panel.lengths).all():
+        return panel
+    within = np.arange(len(panel.values)) - np.repeat(panel.offsets[:-1], panel.lengths)
+    kept = within < np.repeat(rows, panel.lengths)
+    places = np.cumsum(kept) - 1
+    return replace(
+        panel,
+        values=np.ascontiguousarray(panel.values[kept]),
+        offsets=np.concatenate([[0], np.cumsum(rows)]).astype(np.int64),
+        times=panel.times[kept],
+        texts=None if panel.texts is None else tuple(np.array(panel.texts, dtype=object)[kept]),
+        breaks=places[panel.breaks[kept[panel.breaks]]],
     )
 
 

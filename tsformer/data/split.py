@@ -115,10 +115,8 @@ def _refused(
     return DataError(text, finding=Finding("short", text, "fault", count=len(short), remedy=remedy, options=options))
 
 
-def check_split(
-    split: Split, lengths: np.ndarray, horizon: int, lookback: int, lost: int = 0, ids: Sequence[str] | None = None
-) -> None:
-    """Refuse a split of the user's own unless each part of each series holds a window.
+def check_ends(split: Split, lengths: np.ndarray, ids: Sequence[str] | None = None) -> None:
+    """Refuse a split that does not end within each series.
 
     Arguments as in `split_by_time`.
 
@@ -137,6 +135,20 @@ def check_split(
             f"the split of {_name(ids, first)} ends at row {int(split.lengths[first])}, "
             f"but it has {int(lengths[first])} rows{others}"
         )
+
+
+def check_split(
+    split: Split, lengths: np.ndarray, horizon: int, lookback: int, lost: int = 0, ids: Sequence[str] | None = None
+) -> None:
+    """Refuse a split of the user's own unless each part of each series holds a window.
+
+    Arguments as in `split_by_time`.
+
+    Raises:
+        UsageError: names the first series that it does not fit, and says how many there are.
+    """
+    check_ends(split, lengths, ids)
+    parts = (("train", split.train), ("validation", split.validation), ("lengths", split.lengths))
     starts = (np.full_like(split.train, lookback + lost), split.train, split.validation)
     names = ("training", "validation") if without_test(split) else ("training", "validation", "test")
     for (name, stops), start, part in zip(parts, starts, names, strict=False):

@@ -75,6 +75,14 @@ class Chain:
         """Rows lost at the start of each series."""
         return sum(link.transform.lost_rows for link in self.links)
 
+    def pointwise(self, targets: int) -> bool:
+        """Whether each step of the first columns, the targets, is brought back by itself, and not as part of a path."""
+        return all(link.transform.pointwise for link in self.links if link.columns[0] < targets)
+
+    def relative(self, targets: int) -> bool:
+        """Whether the first columns, the targets, are positive, and change by ratios."""
+        return any(link.relative for link in self.links if link.columns[0] < targets)
+
     def fit(self, panel: Panel, train: np.ndarray) -> None:
         """Learn each series' state from its first `train[i]` rows, and from nothing else."""
         self.states = {
@@ -118,7 +126,9 @@ class Chain:
         begins, stops = offsets[series], offsets[series + 1]  # nearer to an end than that a break leaves nothing there
         return np.unique(np.concatenate([np.maximum(ends, begins), np.minimum(ends + self.lost, stops)]))
 
-    def inverse(self, path: np.ndarray, data: Transformed, series: np.ndarray, origin: np.ndarray) -> np.ndarray:
+    def inverse(
+        self, path: np.ndarray, data: Transformed, series: np.ndarray, origin: np.ndarray, *, unbounded: bool = False
+    ) -> np.ndarray:
         """Bring predicted paths back to the user's units.
 
         Args:
@@ -126,6 +136,7 @@ class Chain:
             data: what `forward` returned.
             series: int64 `[windows]`, the series of each path.
             origin: int64 `[windows]`, row in `data.values` of each path's first step.
+            unbounded: what is too large becomes infinite, and is no error: of many drawn paths one may be so.
 
         Raises:
             PluginError: a transform makes NaN of finite values.
@@ -146,7 +157,9 @@ class Chain:
                 here = origin[mine] - start_of[index] + lost_after + offsets[index]
                 anchor = inputs[here[:, None] + np.arange(-depth, 0)]
                 part = result[mine][:, :, first:stop]
-                result[mine, :, first:stop] = link.inverse(part, data.states[index][number], anchor)
+                result[mine, :, first:stop] = link.inverse(
+                    part, data.states[index][number], anchor, unbounded=unbounded
+                )
         return result
 
     def to_json(self) -> dict[str, Any]:

@@ -164,11 +164,20 @@ class Windows:
             order = generator.permutation(len(self))
             yield from (order[start : start + size] for start in range(0, len(order), size))
 
+    def part(self, start: int, stop: int) -> Windows:
+        """Those from one to before another, in their order."""
+        some = slice(start, stop)
+        return replace(self, starts=self.starts[some], origins=self.origins[some], series=self.series[some])
+
     def thin(self, most: int) -> Windows:
         """At most `most` windows, evenly spaced."""
         if len(self) <= most:
             return self
-        keep = torch.from_numpy(np.linspace(0, len(self) - 1, most).round().astype(np.int64))
+        return self.some(np.linspace(0, len(self) - 1, most).round().astype(np.int64))
+
+    def some(self, index: np.ndarray) -> Windows:
+        """Those of an index, int64 `[some]`."""
+        keep = torch.from_numpy(index)
         return replace(self, starts=self.starts[keep], origins=self.origins[keep], series=self.series[keep])
 
 

@@ -10,7 +10,9 @@ from tsformer.evaluation.metrics import Metrics, Score
 METRICS = {"mase": "MASE", "mae": "MAE", "rmse": "RMSE", "smape": "sMAPE"}
 
 
-def not_beaten(model: str, test: Score, baselines: Mapping[str, Score], season: int) -> Iterator[str]:
+def not_beaten(
+    model: str, test: Score, baselines: Mapping[str, Score], season: int, part: str = "test part"
+) -> Iterator[str]:
     """A line for each naive forecast that has no larger error than the model by some metric: which, and both errors.
 
     Args:
@@ -18,6 +20,7 @@ def not_beaten(model: str, test: Score, baselines: Mapping[str, Score], season: 
         test: the model's errors.
         baselines: those of the naive forecasts.
         season: with a season of 1 the seasonal naive forecast is the last value once more.
+        part: what was scored, in words.
     """
     if season == 1:
         if model in baselines:
@@ -26,7 +29,7 @@ def not_beaten(model: str, test: Score, baselines: Mapping[str, Score], season: 
     for name, score in baselines.items():
         worse = list(_not_better(test.overall, score.overall)) if name != model else []
         if worse:
-            yield f"{model} does not beat {name} on the test part: {', '.join(worse)}"
+            yield f"{model} does not beat {name} on the {part}: {', '.join(worse)}"
 
 
 def _not_better(own: Metrics, naive: Metrics) -> Iterator[str]:
@@ -36,12 +39,12 @@ def _not_better(own: Metrics, naive: Metrics) -> Iterator[str]:
             yield f"{metric} {mine:.4g} against {other:.4g}"
 
 
-def without_forecast(baselines: Mapping[str, Score]) -> Iterator[str]:
+def without_forecast(baselines: Mapping[str, Score], part: str = "test part") -> Iterator[str]:
     """A line for each naive forecast that has nothing to say for some values: how many were left out of its errors."""
     for name, score in baselines.items():
         if 0 < score.left_out < score.values:
             yield (
-                f"{name} has no value to repeat for {score.left_out} of {score.values} values of the test part; left "
+                f"{name} has no value to repeat for {score.left_out} of {score.values} values of the {part}; left "
                 "out of its errors"
             )
 

@@ -10,11 +10,13 @@ are future or static covariates, and return `[batch, horizon, targets, outputs]`
     truth        probability that the true previous value is fed; direct decoders are fed none and ignore it
     known        `[batch, horizon, features]`, what is known ahead of each step; direct decoders are given it by
                  `tsformer.nn.covariates.KnownSteps`
+
+The autoregressive one takes `units`, too, where the network normalises windows and targets are counts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
 import torch
@@ -42,6 +44,13 @@ class Context(NamedTuple):
     memory: Tensor
     mask: Tensor
     known: Tensor | None
+
+
+class Units(NamedTuple):
+    """What undoes the normalisation of windows: target = scale * normalised + shift. Both `[batch, 1, targets]`."""
+
+    scale: Tensor
+    shift: Tensor
 
 
 class AutoregressiveDecoder(nn.Module):
@@ -78,7 +87,7 @@ class AutoregressiveDecoder(nn.Module):
         positions: `positions(x, mask=None, offset=0)` adds the place of each step; sinusoidal when None.
         sampling: how inputs are found between 0 and 1, "steps" or "two_pass".
         feedback: the value of its own is the "mean", or a "sample" of the predicted distribution. That only in
-            training: prediction always feeds back the mean.
+            training: prediction always feeds back the mean, and `draw` always samples.
         known: features that are known ahead of each step, added to the embedding from which that step is predicted.
 
     Raises:
@@ -101,7 +110,7 @@ class AutoregressiveDecoder(nn.Module):
         if feedback == "sample" and not output.probabilistic:
             raise UsageError(
                 f"feedback sample draws from the predicted distribution, and output {output.name} has none; "
-                "choose output normal or feedback mean"
+                "choose another output, such as normal, or feedback mean"
             )
         self.layers = layers
         self.output = output
@@ -123,6 +132,7 @@ class AutoregressiveDecoder(nn.Module):
         future: Tensor | None = None,
         truth: float = 0.0,
         known: Tensor | None = None,
+        units: Units | None = None,
     ) -> Tensor:
         """`[batch, horizon, targets, outputs]`; arguments as above.
 
@@ -132,9 +142,7 @@ class AutoregressiveDecoder(nn.Module):
         """
         if not 0.0 <= truth <= 1.0:
             raise ValueError(f"truth is a probability, not {truth}")
-        if self.known is not None and known is None:
-            raise ValueError("a decoder built for covariates needs what is known of each step")
-        context = Context(memory, memory_mask, None if self.known is None else self.known(known))
+        context = self._context(memory, memory_mask, known)
         coins = None
         if truth > 0.0:
             if future is None or future.shape[1] != self.horizon:
@@ -144,16 +152,68 @@ class AutoregressiveDecoder(nn.Module):
             coins = torch.rand(len(last), self.horizon, 1, device=last.device) < truth
         if coins is not None and future is not None and self.training and self.sampling == "two_pass":
             with torch.no_grad():
-                own = self._own(self._steps(_shifted(last, future), context))
+                own = self._own(self._steps(_shifted(last, future), context), units)
         else:
             with torch.no_grad():
-                predictions, own = self._rollout(context, last, future, coins)
+                predictions, own = self._rollout(context, last, future, coins, units)
             if not torch.is_grad_enabled():
                 return predictions
         return self._steps(_shifted(last, _fed(own, future, coins)), context)
 
+    @torch.no_grad()
+    def draw(
+        self,
+        memory: Tensor,
+        memory_mask: Tensor,
+        last: Tensor,
+        samples: int,
+        known: Tensor | None = None,
+        units: Units | None = None,
+    ) -> Tensor:
+        """Sample paths: at each step a value is drawn, and fed to the next one. Without gradient.
+
+        The first step is computed once for all paths of a window, and so is what the memory gives to attention.
+
+        Args:
+            memory, memory_mask, last, known, units: as above, of each window once.
+            samples: paths of each window.
+
+        Returns:
+            `[batch, samples, horizon, targets]`, drawn with torch's global generator.
+
+        Raises:
+            UsageError: for an output that does not say how values scatter.
+        """
+        context = self._context(memory, memory_mask, known)
+        rows = torch.arange(len(last), device=last.device).repeat_interleave(samples)
+        several = Context(
+            memory[rows] if not self.cache else memory,  # which a cache holds by then
+            memory_mask[rows],
+            None if context.known is None else context.known[rows],
+        )
+        units = None if units is None else Units(units.scale[rows], units.shift[rows])
+        caches = self.layers.caches() if self.cache else None
+        prediction = self._steps(last[:, None], context, caches)[rows]
+        for cache in caches or ():
+            cache.past.take(rows)
+            cache.memory.take(rows)
+        inputs = last[rows, None]
+        for step in range(self.horizon):
+            if step and caches is None:
+                prediction = self._steps(inputs, several)[:, -1:]
+            elif step:
+                prediction = self._steps(inputs[:, -1:], several, caches, offset=step)
+            inputs = torch.cat([inputs, self._value(self.output.sample, prediction, units)], dim=1)
+        return inputs[:, 1:].view(len(last), samples, self.horizon, self.targets)
+
+    def _context(self, memory: Tensor, memory_mask: Tensor, known: Tensor | None) -> Context:
+        """Raises ValueError when what is known of each step is missing."""
+        if self.known is not None and known is None:
+            raise ValueError("a decoder built for covariates needs what is known of each step")
+        return Context(memory, memory_mask, None if self.known is None else self.known(known))
+
     def _rollout(
-        self, context: Context, last: Tensor, future: Tensor | None, coins: Tensor | None
+        self, context: Context, last: Tensor, future: Tensor | None, coins: Tensor | None, units: Units | None
     ) -> tuple[Tensor, Tensor]:
         """Predictions `[batch, horizon, targets, outputs]` and values of its own `[batch, horizon, targets]`."""
         caches = self.layers.caches() if self.cache else None
@@ -163,17 +223,22 @@ class AutoregressiveDecoder(nn.Module):
                 prediction = self._steps(inputs, context)[:, -1:]
             else:
                 prediction = self._steps(inputs[:, -1:], context, caches, offset=step)
-            own = self._own(prediction)
+            own = self._own(prediction, units)
             predictions.append(prediction)
             values.append(own)
             inputs = torch.cat([inputs, _fed(own, future, coins, slice(step, step + 1))], dim=1)
         return torch.cat(predictions, dim=1), torch.cat(values, dim=1)
 
-    def _own(self, prediction: Tensor) -> Tensor:
+    def _own(self, prediction: Tensor, units: Units | None) -> Tensor:
         """What it feeds back of a prediction."""
-        if self.feedback == "sample" and self.training:
-            return self.output.sample(prediction)
-        return self.output.point(prediction)
+        sampled = self.feedback == "sample" and self.training
+        return self._value(self.output.sample if sampled else self.output.point, prediction, units)
+
+    def _value(self, value: Callable[[Tensor], Tensor], prediction: Tensor, units: Units | None) -> Tensor:
+        """A value `[batch, steps, targets]` of a prediction, normalised as the window is."""
+        if units is None or not self.output.counts:
+            return value(prediction)
+        return (value(self.output.rescale(prediction, *units)) - units.shift) / units.scale
 
     def _steps(
         self, inputs: Tensor, context: Context, caches: Sequence[LayerCache] | None = None, offset: int = 0

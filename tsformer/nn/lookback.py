@@ -21,12 +21,6 @@ Level = Literal["standard", "last", "none"]
 """What a window is brought to: its mean and standard deviation, its last real value, or nothing."""
 
 
-def points_only(problem: Problem, model: str) -> None:
-    """Raises UsageError when a model that gives one number for each value is asked for more."""
-    if problem.outputs != 1:
-        raise UsageError(f"model '{model}' forecasts points only: use output point, not {problem.output}")
-
-
 def numbers_only(problem: Problem, model: str) -> None:
     """Raises UsageError when there are texts, which a model of the lookback cannot see."""
     if problem.text_length:

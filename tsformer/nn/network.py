@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from tsformer.data.windows import Batch
+from tsformer.errors import UsageError
 from tsformer.nn.covariates import Covariates
+from tsformer.nn.decoders import AutoregressiveDecoder, Units
 from tsformer.nn.inputs import Inputs
 from tsformer.nn.normalisation import RevIN
 from tsformer.nn.outputs import output_of
@@ -18,6 +21,23 @@ from tsformer.plugin import Problem
 def per_channel(problem: Problem) -> Problem:
     """What encoder and decoder see of a problem under channel independence: one target, and all covariates."""
     return replace(problem, targets=1)
+
+
+class Seen(NamedTuple):
+    """What a decoder is given of a batch.
+
+    Attributes:
+        memory, mask, last, future: as decoders take them; under channel independence one target after another.
+        known: a decoder's `known`, where there is any.
+        units: what undoes the normalisation of each window, `[batch, 1, targets]`; None where windows are not.
+    """
+
+    memory: Tensor
+    mask: Tensor
+    last: Tensor
+    future: Tensor | None
+    known: Tensor | None
+    units: Units | None
 
 
 class Network(nn.Module):
@@ -76,6 +96,52 @@ class Network(nn.Module):
         Returns:
             `[batch, horizon, targets, outputs]`, in the units of `batch.past`.
         """
+        seen = self._seen(batch, truth)
+        prediction: Tensor = self.decoder(seen.memory, seen.mask, seen.last, seen.future, truth, **self._more(seen))
+        if self.channel_independent:
+            prediction = prediction.reshape(-1, self.targets, *prediction.shape[1:]).squeeze(-2).transpose(1, 2)
+        return prediction if seen.units is None else self.output.rescale(prediction, *seen.units)
+
+    @property
+    def rolls_out(self) -> bool:
+        """Whether the distribution of a step is that given the values fed before it, so that paths have to be drawn."""
+        several = isinstance(self.decoder, AutoregressiveDecoder) and self.decoder.horizon > 1
+        return several and self.output.probabilistic
+
+    @torch.no_grad()
+    def draw(self, batch: Batch, samples: int) -> Tensor:
+        """Sample paths of each window, drawn step by step, each fed its own values. The future is not looked at.
+
+        Args:
+            batch: as for `forward`.
+            samples: paths of each window.
+
+        Returns:
+            `[batch, samples, horizon, targets]`, in the units of `batch.past`, drawn with torch's global generator.
+
+        Raises:
+            UsageError: when the decoder feeds nothing back, or the output does not say how values scatter.
+        """
+        if not isinstance(self.decoder, AutoregressiveDecoder):
+            raise UsageError("paths are drawn step by step by decoder autoregressive only")
+        seen = self._seen(batch, 0.0)
+        paths = self.decoder.draw(seen.memory, seen.mask, seen.last, samples, **self._more(seen))
+        if self.channel_independent:
+            paths = paths.reshape(-1, self.targets, *paths.shape[1:]).squeeze(-1).movedim(1, -1)
+        if seen.units is not None:
+            paths = paths * seen.units.scale[:, None] + seen.units.shift[:, None]
+        return paths.round() if self.output.counts else paths
+
+    def _more(self, seen: Seen) -> dict[str, Any]:
+        """What some decoders take beside the rest: what is known ahead, and the units in which counts are fed back."""
+        more: dict[str, Any] = {} if seen.known is None else {"known": seen.known}
+        if seen.units is not None and self.output.counts and isinstance(self.decoder, AutoregressiveDecoder):
+            single = (part.reshape(-1, 1, 1) for part in seen.units)
+            more["units"] = Units(*single) if self.channel_independent else seen.units
+        return more
+
+    def _seen(self, batch: Batch, truth: float) -> Seen:
+        """All that comes before the decoder."""
         mask, future_mask = batch.past_mask, batch.future_mask
         # Zeroed first: a NaN behind the mask would come back in the gradients of the affine weights.
         past = torch.where(mask, batch.past, 0.0)
@@ -102,20 +168,15 @@ class Network(nn.Module):
         if self.channel_independent:
             past, mask, last = fold(past, copies), fold(mask, copies), last.reshape(-1, 1)
             future = None if future is None else fold(future, copies)
-        known: tuple[Tensor, ...] = ()
+        known: Tensor | None = None
         if self.covariates is not None:
             each = None if scale is None else scale.transpose(1, 2).reshape(len(past), 1, -1)
             behind, ahead = self.covariates(batch, each)
-            past, known = torch.cat([past, behind], dim=-1), (ahead,)
+            past, known = torch.cat([past, behind], dim=-1), ahead
         steps = mask.any(-1)  # what is known makes no step real, for padding is known, too
         memory, memory_mask = self.encoder(torch.where(steps[..., None], past, 0.0), steps)
-        prediction: Tensor = self.decoder(memory, memory_mask, last, future, truth, *known)
-        if self.channel_independent:
-            horizon, outputs = prediction.shape[1], prediction.shape[-1]
-            prediction = prediction.reshape(-1, copies, horizon, outputs).transpose(1, 2)
-        if scale is None or shift is None:
-            return prediction
-        return self.output.rescale(prediction, scale, shift)
+        units = None if scale is None or shift is None else Units(scale, shift)
+        return Seen(memory, memory_mask, last, future, known, units)
 
 
 def fold(x: Tensor, targets: int) -> Tensor:

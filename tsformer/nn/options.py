@@ -45,12 +45,14 @@ READ_BY = {
 class NetworkOptions(Config):
     """Options of a network with an encoder of any kind, for every task."""
 
-    d_model: int = Field(64, gt=0, le=16384, description="width of a token or state")
-    dropout: float = Field(0.0, ge=0, lt=1, description="share of each layer's output dropped in training")
+    d_model: int = Field(64, gt=0, le=16384, search=[16, 32, 64, 128], description="width of a token or state")
+    dropout: float = Field(
+        0.0, ge=0, lt=1, search=(0.0, 0.5), description="share of each layer's output dropped in training"
+    )
     decoder: DecoderKind = Field(
         "direct", description="predict all steps at once, or step by step, feeding back each value"
     )
-    decoder_layers: int = Field(2, ge=1, le=128, description="layers of the autoregressive decoder")
+    decoder_layers: int = Field(2, ge=1, le=128, search=(1, 4), description="layers of the autoregressive decoder")
     sampling: Sampling = Field(
         "steps",
         description="how scheduled sampling finds what is fed: exactly, step by step, or faster, by a pass over truth",
@@ -60,6 +62,7 @@ class NetworkOptions(Config):
     )
     revin: bool | None = Field(
         None,
+        search=True,
         description="normalise each window by its own mean and standard deviation (default: for forecasts and "
         "pretraining, not for classes, which may differ in level); expects values on a common scale (the default "
         "--scale), for a window with a variance below 1e-5 counts as constant and is only shifted",
@@ -234,15 +237,20 @@ class TransformerOptions(NetworkOptions):
             kernel: int = Field(3, gt=0, description="taps of each convolution")
     """
 
-    decoder_layers: int = Field(2, ge=1, le=128, description="attention layers that look at the future")
-    n_heads: int = Field(4, gt=0, le=1024, description="attention heads; divides d_model")
+    decoder_layers: int = Field(2, ge=1, le=128, search=(1, 4), description="attention layers that look at the future")
+    n_heads: int = Field(4, gt=0, le=1024, search=[2, 4, 8], description="attention heads; divides d_model")
     encoder_layers: int = Field(
-        2, ge=0, le=128, description="attention layers that look at the past; 0 leaves what comes before them"
+        2,
+        ge=0,
+        le=128,
+        search=(1, 4),
+        description="attention layers that look at the past; 0 leaves what comes before them",
     )
     d_ff: int = Field(
         256,
         gt=0,
         le=65536,
+        search=[64, 128, 256, 512],
         description="width of the feed-forward networks; swiglu has three matrices of that width instead of two",
     )
     activation: Activation = Field("relu", description="of the feed-forward networks")

@@ -25,9 +25,19 @@ class StateOptions(NetworkOptions):
     head: Literal["flat", "last"] = Field(
         "flat", description="what the direct decoder sees: all states, or the one after the last step"
     )
-    n_heads: int = Field(4, gt=0, le=1024, description="attention heads of the autoregressive decoder; divides d_model")
+    n_heads: int = Field(
+        4,
+        gt=0,
+        le=1024,
+        search=[2, 4, 8],
+        description="attention heads of the autoregressive decoder; divides d_model",
+    )
     d_ff: int = Field(
-        256, gt=0, le=65536, description="width of the feed-forward networks of the autoregressive decoder"
+        256,
+        gt=0,
+        le=65536,
+        search=[64, 128, 256, 512],
+        description="width of the feed-forward networks of the autoregressive decoder",
     )
     channel_independent: bool = Field(True, description="forecast each target by itself, with shared weights")
 

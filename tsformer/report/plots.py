@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from tsformer.errors import UsageError
+from tsformer.levels import ends_of, level_name
 from tsformer.report.picture import picture
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from tsformer.results import ForecastResult
 
 MOST_PANELS = 6  # targets or series in one picture
+LEVELS = (80.0, 95.0)  # of the bands in the picture of a fit
+_SHADES = ("#fdcf9d", "#fee3c5", "#fff0df")  # of bands, the narrowest first
 FORMATS = (".png", ".svg", ".pdf", ".jpg")
 
 
@@ -51,8 +54,9 @@ def plot_test(result: ForecastResult, file: Path) -> None:
     targets = panel.schema.targets
     parts: list[_Part] = []
     tested = np.unique(of_series)  # gaps may leave a series without a window
-    for series in tested[_chosen(len(tested), len(targets))]:
-        window = int(np.searchsorted(of_series, series, side="right")) - 1  # its last one
+    chosen = tested[_chosen(len(tested), len(targets))]
+    last = np.searchsorted(of_series, chosen, side="right") - 1
+    for series, window, intervals in zip(chosen.tolist(), last.tolist(), _intervals(result, last), strict=True):
         origin = int(origins[window])
         past = slice(max(panel.rows(series).start, origin - 3 * problem.lookback), origin)
         future = slice(origin, origin + problem.horizon)
@@ -62,6 +66,7 @@ def plot_test(result: ForecastResult, file: Path) -> None:
                 past=_line(panel, past, column),
                 truth=(panel.times[future], panel.values[future, column]),
                 forecast=(panel.times[future], result.forecast[window, :, column]),
+                bands=_bands(intervals, column),
             )
             for column, name in enumerate(targets[: MOST_PANELS - len(parts)])
         ]
@@ -84,6 +89,7 @@ def plot_forecast(panel: Panel, forecast: Forecast, file: Path, model: str) -> N
     horizon, targets = forecast.values.shape[1], panel.schema.targets
     parts: list[_Part] = []
     for series in _chosen(len(panel.ids), len(targets)):
+        intervals = {level: [end[series] for end in forecast.interval(level)] for level in forecast.levels}
         rows = panel.rows(series)
         past = slice(max(rows.start, rows.stop - max(5 * horizon, 60)), rows.stop)
         parts += [
@@ -92,6 +98,7 @@ def plot_forecast(panel: Panel, forecast: Forecast, file: Path, model: str) -> N
                 past=_line(panel, past, column),
                 truth=None,
                 forecast=(forecast.times[series], forecast.values[series, :, column]),
+                bands=_bands(intervals, column),
             )
             for column, name in enumerate(targets[: MOST_PANELS - len(parts)])
         ]
@@ -100,16 +107,51 @@ def plot_forecast(panel: Panel, forecast: Forecast, file: Path, model: str) -> N
 
 
 _Line = tuple[pd.Index, np.ndarray]
+_Intervals = Mapping[float, Sequence[np.ndarray]]
+"""By level in percent, ascending: the lower and the upper end, `[horizon, targets]`."""
+
+
+class _Band(NamedTuple):
+    """An interval around a forecast: level in percent, and both ends at each step."""
+
+    level: float
+    lower: np.ndarray
+    upper: np.ndarray
 
 
 @dataclass(frozen=True)
 class _Part:
-    """One small diagram."""
+    """One small diagram.
+
+    Attributes:
+        bands: in ascending order of their levels.
+    """
 
     title: str
     past: _Line
     truth: _Line | None
     forecast: _Line
+    bands: tuple[_Band, ...] = ()
+
+
+def _intervals(result: ForecastResult, windows: np.ndarray) -> list[_Intervals]:
+    """Those of some test windows, none where the model does not say how values scatter."""
+    from tsformer.nn.outputs import output_of
+    from tsformer.predictive import Ask, predictive
+
+    fitted, prepared = result.fitted, result.prepared
+    if not output_of(fitted.problem).probabilistic:
+        return [{}] * len(windows)
+    ask = Ask(LEVELS)
+    found = predictive(fitted, prepared.test.some(windows), prepared.data, ask).quantiles
+    assert found is not None
+    return [{level: ends_of(each, ask.levels, level) for level in ask.levels} for each in found]
+
+
+def _bands(intervals: _Intervals, column: int) -> tuple[_Band, ...]:
+    """The widest ones of a target, as many as there are shades."""
+    widest = list(intervals.items())[-len(_SHADES) :]
+    return tuple(_Band(level, *(end[:, column] for end in ends)) for level, ends in widest)
 
 
 def _line(panel: Panel, rows: slice, column: int) -> _Line:
@@ -146,7 +188,7 @@ def _draw(parts: Sequence[_Part], title: str, file: Path) -> None:
             _draw_part(part, axis)
         # On the line of the first diagram's title, at its right end: it hides no data there.
         legend = axes[0, 0].legend(
-            loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.1, frameon=False, ncols=3, fontsize=9
+            loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.1, frameon=False, ncols=6, fontsize=9
         )
         # Titles come last, when it is known how wide they may be.
         figure.draw_without_rendering()
@@ -164,6 +206,11 @@ def _draw_part(part: _Part, axis: Any) -> None:
         axis.plot(*_xy(truth), color="tab:blue", linewidth=1.5, label="truth", **_dots(truth))
     line = _joined(part.past, part.forecast)
     axis.plot(*_xy(line), color="tab:orange", linewidth=1.8, linestyle="--", label="forecast")
+    for place, band in enumerate(part.bands):  # each below those that are narrower
+        times, lower = _xy(_joined(part.past, (part.forecast[0], band.lower)))
+        _, upper = _xy(_joined(part.past, (part.forecast[0], band.upper)))
+        name, shade = f"{level_name(band.level)} %", _SHADES[place]
+        axis.fill_between(times, lower, upper, color=shade, linewidth=0, label=name, zorder=1 - 0.1 * place)
     axis.axvline(_xy(part.past)[0][-1], color="0.8", linewidth=0.8, zorder=0)
     axis.spines[["top", "right"]].set_visible(False)
     axis.grid(alpha=0.25)

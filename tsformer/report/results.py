@@ -50,6 +50,7 @@ def _tables(console: Console, result: Result) -> Iterator[Table | str]:
     model = result.fitted.settings.model.name
     if isinstance(result, ForecastResult):
         yield tables.forecast(model, result.test, result.baselines, result.fitted.problem)
+        yield from tables.coverage(result.test, result.held_out.intervals)
     elif isinstance(result, ClassResult):
         yield from tables.classes(console, model, result.score, result.baseline, result.part)
     elif isinstance(result, AnswerResult):

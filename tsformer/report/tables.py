@@ -40,6 +40,18 @@ def forecast(model: str, test: Score, baselines: Mapping[str, Score], problem: P
     return table
 
 
+def coverage(test: Score, intervals: str | None) -> Iterator[str]:
+    """A line on how many of the true values the intervals hold; none without intervals."""
+    names = [name for name in test.overall if name.startswith("coverage_")]
+    parts = [
+        f"{name.removeprefix('coverage_')} % intervals hold {100 * value:.1f} %"
+        for name in names
+        if (value := test.overall[name]) is not None
+    ]
+    if parts:
+        yield f"{', '.join(parts)} of the true values ({intervals})"
+
+
 class PatientConsole(Console):
     """Stderr as a console that does not end the process when nobody reads what it prints."""
 

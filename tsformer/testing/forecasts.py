@@ -8,22 +8,18 @@ import torch
 from torch import Tensor, nn
 
 from tsformer.data.windows import Batch
-from tsformer.errors import PluginError, TsformerError, UsageError, in_words
-from tsformer.nn.outputs import output_of
+from tsformer.errors import TsformerError, in_words
 from tsformer.parameters import by_gradients
 from tsformer.plugin import ModelPlugin, Problem, Task
 from tsformer.testing.cases import Case, cases
 from tsformer.testing.failure import CheckFailedError
-from tsformer.testing.problem import PROBLEM, batch_of, build, close, drawn, fitted, given, gradients, learns
+from tsformer.testing.problem import PROBLEM, batch_of, build, close, drawn, fitted, given, gradients
 
 OTHER_PROBLEMS = (
     Problem(lookback=7, horizon=1, targets=1),
     Problem(lookback=24, horizon=30, targets=1, past_covariates=2, season=12),
 )
 """Shapes that a model takes besides `PROBLEM`, or refuses in words: a short window, a long horizon with covariates."""
-
-NORMAL = replace(PROBLEM, output="normal", outputs=2)
-"""Two numbers for each value instead of one."""
 
 
 def check_shapes(plugin: ModelPlugin) -> None:
@@ -65,43 +61,6 @@ def _without_future(module: nn.Module, batch: Batch) -> Tensor:
             "batch.future only where truth > 0"
         ) from error
     return prediction
-
-
-def check_outputs(plugin: ModelPlugin) -> None:
-    """A normal distribution, two numbers for each value, is predicted and learned, or refused in words by build."""
-    try:
-        module = fitted(plugin, problem=NORMAL)
-    except (PluginError, UsageError):
-        return
-    except CheckFailedError:
-        raise
-    except Exception as error:
-        raise CheckFailedError(
-            f"with problem.outputs = 2 building raises {in_words(error)}; give two numbers for each value, or refuse: "
-            "raise UsageError that says to use --train.output point"
-        ) from error
-    batch, trained = batch_of(3, NORMAL), by_gradients(plugin, module)
-    wanted = (3, NORMAL.horizon, NORMAL.targets, NORMAL.outputs)
-    for truth in (0.0, 1.0):
-        prediction = drawn(module.eval(), batch, truth)
-        if tuple(prediction.shape) != wanted:
-            raise CheckFailedError(
-                f"with problem.outputs = 2 forward(batch, truth={truth:g}) returns {tuple(prediction.shape)}, not "
-                f"{wanted}; give two numbers for each value, or raise UsageError in build"
-            )
-        if not bool(torch.isfinite(prediction).all()):
-            raise CheckFailedError(f"with problem.outputs = 2 forward(batch, truth={truth:g}) is not finite")
-        if not trained:
-            continue
-        for name, gradient in gradients(module.train(), batch, truth, output_of(NORMAL)).items():
-            if gradient is not None and not bool(torch.isfinite(gradient).all()):
-                raise CheckFailedError(f"with problem.outputs = 2 the gradient of parameter '{name}' is not finite")
-        for number, what in enumerate(("mean", "scale")):
-            if not learns(module, batch, truth, number):
-                raise CheckFailedError(
-                    f"with problem.outputs = 2 no parameter gets a gradient from output {number}, the {what}: it is "
-                    "never learned; predict it, or raise UsageError in build"
-                )
 
 
 def check_causality(plugin: ModelPlugin) -> None:

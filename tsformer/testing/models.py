@@ -10,6 +10,7 @@ from tsformer.testing import forecasts, sequences
 from tsformer.testing.covariates import check_future_covariates, check_static_covariates
 from tsformer.testing.fit_hook import check_fit, check_fit_hook
 from tsformer.testing.learning import check_gradients, check_overfits_one_batch
+from tsformer.testing.outputs import check_outputs
 from tsformer.testing.state import (
     check_batch_invariance,
     check_leaves_rng_alone,
@@ -44,7 +45,7 @@ _READING = (sequences.check_shapes, sequences.check_padding, sequences.check_not
 CHECKS_BY_TASK: dict[Task, tuple[ModelCheck, ...]] = {
     Task.FORECAST: (
         forecasts.check_shapes,
-        forecasts.check_outputs,
+        check_outputs,
         forecasts.check_causality,
         forecasts.check_mask_invariance,
         check_text_at_steps,

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from tsformer.data.windows import Batch, Windows, cut_windows
 from tsformer.nn.objective import Objective
 from tsformer.nn.outputs import output_of
+from tsformer.nn.spread import build_with_outputs
 from tsformer.parameters import first_lazy
 from tsformer.plugin import Config, ModelPlugin, Problem, Task
 from tsformer.testing.failure import CheckFailedError
@@ -32,7 +33,7 @@ TOLERANCE = 1e-5
 def build(plugin: ModelPlugin, seed: int = 0, problem: Problem = PROBLEM) -> nn.Module:
     """A module with the weights of that seed, as it is before training."""
     with seeded(seed):
-        module = plugin.build(example_for(plugin, problem.task), problem)
+        module = build_with_outputs(plugin, example_for(plugin, problem.task), problem)
     if not isinstance(module, nn.Module):
         raise CheckFailedError(f"build returns {type(module).__name__}, not a torch.nn.Module")
     lazy = first_lazy(module)

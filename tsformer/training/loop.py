@@ -14,10 +14,9 @@ import torch
 from torch import Tensor, nn
 
 from tsformer.data.examples import Examples
-from tsformer.data.windows import Batch, Windows
+from tsformer.data.windows import Batch
 from tsformer.errors import DivergedError
 from tsformer.nn.objective import Objective, Verdict
-from tsformer.nn.outputs import Output
 from tsformer.settings import TrainConfig
 from tsformer.training import schedules
 from tsformer.training.ema import WeightAverage
@@ -179,17 +178,6 @@ def evaluate(
             f"the validation loss is {verdict.loss}; lower --train.lr or look for extreme values in the data"
         )
     return verdict
-
-
-def predict(
-    module: nn.Module, windows: Windows, output: Output, device: torch.device, size: int = PREDICTED_AT_ONCE
-) -> np.ndarray:
-    """Free-running point forecasts of all windows, float64 `[windows, horizon, targets]`, on the windows' scale."""
-    parts = [output.point(prediction).cpu() for prediction, _ in predictions(module, windows, device, size)]
-    path = torch.cat(parts).double().numpy()
-    if path.shape != (len(windows), windows.horizon, windows.targets):
-        raise ValueError(f"{path.shape} is predicted, not {(len(windows), windows.horizon, windows.targets)}")
-    return path
 
 
 def predictions(
