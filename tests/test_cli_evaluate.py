@@ -67,7 +67,7 @@ def test_later_rows_and_every_forecast_of_them(tsformer, run):
     later = table(200).groupby("shop").tail(60)
     later.to_csv("later.csv", index=False)
     found, err = scores(tsformer, "--input", "later.csv", "--output", "forecasts.csv")
-    assert "on which the model was fitted" not in err
+    assert "on which the run was fitted" not in err
     assert found.loc[0, "windows"] == 2 * (60 - 14 - 7 + 1)
     forecasts = pd.read_csv("forecasts.csv")
     own = forecasts[forecasts["model"] == "ridge"]
@@ -80,7 +80,7 @@ def test_later_rows_and_every_forecast_of_them(tsformer, run):
 
 def test_rows_of_the_fit_are_told(tsformer, run):
     _, err = scores(tsformer, "--input", "shops.csv")
-    assert "windows are of times on which the model was fitted" in err
+    assert "forecasts are of times on which the run was fitted" in err
 
 
 @pytest.mark.parametrize(

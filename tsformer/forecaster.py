@@ -17,6 +17,7 @@ from tsformer.data.sequences import Sequences
 from tsformer.data.table_options import COLUMNS, TableOptions
 from tsformer.errors import UsageError
 from tsformer.estimators import Estimator, shared_arguments, short
+from tsformer.evaluation.evaluate import evaluate, scores
 from tsformer.fitted import Fitted
 from tsformer.forecast import forecast
 from tsformer.plugin import Task
@@ -173,28 +174,67 @@ class Forecaster(Estimator):
         self._check_fitted()
         fitted = self.fitted_
         assert isinstance(fitted.schema, Schema)
-        ask = asked(levels, samples=samples, seed=seed)
-        options = self._policies() if self.table_options else sources.policies(fitted.settings, fitted.schema)
-        panel: Panel | Sequences
-        if data is None:
-            panel = self._rows or sources.read_rows(fitted.settings, None, fitted.schema)
-        elif isinstance(data, Panel):
-            panel = data
-        else:
-            panel = panel_with_schema(self._table(data, "predict"), fitted.schema, options)
-        assert isinstance(panel, Panel)
-        ahead = None if future is None else future_panel(future, fitted.schema, options, source="future")
+        ask, panel = asked(levels, samples=samples, seed=seed), self._rows_of(data, "predict")
+        ahead = None
+        if future is not None:
+            ahead = future_panel(future, fitted.schema, self._reading(), source="future")
         made = forecast(fitted, panel, horizon, ahead, ask=ask, intervals=intervals)
         for note in made.notes:
             warnings.warn(str(note), stacklevel=2)
         ids = self._ids if data is None else _own_ids(data, panel.schema)
         return like(with_own_ids(made.to_frame(), ids), self._given if data is None else data)
 
-    def evaluate(self) -> pd.DataFrame:
-        """Errors on the test part: a row for the model and for each naive forecast."""
+    def evaluate(
+        self, data: Any = None, *, by: str | None = None, levels: Any = (), intervals: str | None = None
+    ) -> pd.DataFrame:
+        """Errors of the model and of naive forecasts, as `tsformer evaluate` gives them.
+
+        Args:
+            data: rows to score, every window of them; the test part of the fit when None.
+            by: "series", "horizon" or "target": a row for each of them.
+            levels: intervals whose coverage is measured, in percent, [80, 95].
+            intervals: where they come from, as in `predict`.
+
+        Returns:
+            A row for the model and for each naive forecast, which are the index; with `by` a column names the part.
+
+        Raises:
+            DataError, UsageError: what is wrong, in one line.
+        """
         self._check_fitted()
-        rows = {self.fitted_.settings.model.name: self.metrics_["test"], **self.metrics_["baselines"]}
-        return pd.DataFrame.from_dict(rows, orient="index")
+        if data is None and by is None and not levels:
+            rows = {self.fitted_.settings.model.name: self.metrics_["test"], **self.metrics_["baselines"]}
+            return pd.DataFrame.from_dict(rows, orient="index")
+        found = evaluate(
+            self.fitted_,
+            self._rows_of(data, "evaluate"),
+            held_out=data is None,
+            ask=asked(levels),
+            intervals=intervals,
+        )
+        for entry in found.entries.values():
+            for line in (*entry.notes, *(failure.reason for failure in entry.failures)):
+                warnings.warn(f"{entry.name}: {line}", stacklevel=2)
+        return scores(found, by).set_index("model").rename_axis(None)
+
+    def _rows_of(self, data: Any, asked_for: str) -> Panel:
+        """Rows in the columns of the fit: those of a table, or those of the fit when it is None."""
+        fitted = self.fitted_
+        assert isinstance(fitted.schema, Schema)
+        panel: Panel | Sequences
+        if data is None:
+            panel = self._rows or sources.read_rows(fitted.settings, None, fitted.schema)
+        elif isinstance(data, Panel):
+            panel = data
+        else:
+            panel = panel_with_schema(self._table(data, asked_for), fitted.schema, self._reading())
+        assert isinstance(panel, Panel)
+        return panel
+
+    def _reading(self) -> TableOptions:
+        """How tables with new rows are read: as said here, else as in the fit."""
+        assert isinstance(self.fitted_.schema, Schema)
+        return self._policies() if self.table_options else sources.policies(self.fitted_.settings, self.fitted_.schema)
 
     def _values(self) -> dict[str, Any]:
         transforms = [self.transforms] if isinstance(self.transforms, str | Mapping) else list(self.transforms)

@@ -13,7 +13,7 @@ import torch
 from tsformer.data.sequence_set import Padding
 from tsformer.evaluation import classes
 from tsformer.evaluation.answers import AnswerScore, answer_score
-from tsformer.evaluation.cautions import not_beaten, without_forecast, without_mase
+from tsformer.evaluation.cautions import not_beaten, too_narrow, without_forecast, without_mase
 from tsformer.evaluation.classes import ClassScore
 from tsformer.evaluation.hidden import HiddenScore, hidden_score
 from tsformer.evaluation.metrics import Score
@@ -123,6 +123,7 @@ class ForecastResult(Result):
             *not_beaten(name, self.test, self.baselines, season),
             *without_forecast(self.baselines),
             *without_mase(self.test, season, rows),
+            *too_narrow(self.test, self.held_out.intervals),
         ]
 
     def about(self) -> dict[str, Any]:

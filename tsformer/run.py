@@ -244,7 +244,8 @@ def other_plugins(folder: Path, fitted: Fitted) -> list[str]:
 
 def _origins_of(settings: Settings) -> dict[str, str]:
     """Where the plugins come from, by kind and name."""
-    chosen = [c for c in (settings.model, *settings.model.members, settings.data, *settings.transforms, settings.scale) if c]
+    models = (settings.model, *settings.model.members)
+    chosen = [c for c in (*models, settings.data, *settings.transforms, settings.scale) if c]
     return {f"{c.kind}:{c.name}": c.origin for c in chosen}
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 import tsformer
-from tsformer.cli import backtest, config, evaluate, fit, inspect, plugins, predict
+from tsformer.cli import backtest, config, evaluate, fit, inspect, plugins, predict, tune
 from tsformer.cli.console import data_only, guarded
 from tsformer.cli.line_config import with_switches
 from tsformer.cli.options import given, normalised
@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             warnings.simplefilter("ignore")  # those of libraries are no lines for a user
         with data_only():
             words = _load_plugin_files(words)
-            if _command(words) in ("fit", "config"):
+            if _command(words) in ("fit", "tune", "config"):
                 words = with_switches(words)
             elif _command(words) == "inspect":
                 words = inspect.with_switches(words)
@@ -62,6 +62,7 @@ def build(words: Sequence[str]) -> typer.Typer:
     app.command("inspect")(inspect.command(words if command == "inspect" else None))
     app.command("evaluate")(evaluate.evaluate)
     app.command("backtest")(backtest.command(words if command == "backtest" else None))
+    app.command("tune")(tune.command(words if command == "tune" else None))
     app.add_typer(plugins.app, name="plugins")
     app.add_typer(config.group(words if command == "config" else None), name="config")
     return app

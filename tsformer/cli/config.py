@@ -62,7 +62,17 @@ def show(
         if json:
             print_json({"schema": 1, "settings": values, "origins": resolved.origins})
         else:
-            print("\n".join(_aligned(_toml(values, resolved.origins))))
+            print(configuration_file(values, resolved.origins))
+
+
+def configuration_file(values: Mapping[str, Any], origins: Mapping[str, Any]) -> str:
+    """A configuration as TOML, with the origin of each value beside it, without a last line break.
+
+    Args:
+        values: as of `Settings.to_json`.
+        origins: as of `Resolved.origins`.
+    """
+    return "\n".join(_aligned(_toml(values, origins)))
 
 
 def _toml(values: Mapping[str, Any], origins: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -151,10 +151,13 @@ class Stop:
 
 
 @contextmanager
-def graceful_stop() -> Iterator[Stop]:
+def graceful_stop(becomes: str = "the best weights so far are being saved") -> Iterator[Stop]:
     """Within this, once training has begun, the first signal only asks: the best weights so far are saved.
 
     Before that, and in a fit that takes no steps, there is nothing to save and nobody to ask: it ends the process.
+
+    Args:
+        becomes: what the user is told of what there is so far.
     """
     stop = Stop()
 
@@ -162,7 +165,7 @@ def graceful_stop() -> Iterator[Stop]:
         if stop.number or not stop.heeded:
             leave(number, frame)
         stop.number = number
-        say("stopping: the best weights so far are being saved (once more to stop at once)")
+        say(f"stopping: {becomes} (once more to stop at once)")
 
     before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

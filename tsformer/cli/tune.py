@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -55,14 +54,13 @@ def tune(
             "model.positions=sinusoidal,rotary. (default: what model and training declare, but for what is given)",
         ),
     ] = None,
-    only: Annotated[
-        bool, typer.Option("--only", help="Search nothing but what --search names.")
-    ] = False,
+    only: Annotated[bool, typer.Option("--only", help="Search nothing but what --search names.")] = False,
     fix: Annotated[
         list[str] | None, typer.Option(metavar="OPTION", help="Leave an option as it is; several times for several.")
     ] = None,
     study: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Keeps finished trials; the same line once more goes on from there.")
+        str | None,
+        typer.Option(metavar="FILE", help="Keeps finished trials; the same line once more goes on from there."),
     ] = None,
     out: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write the configuration here. (default: to stdout)")
@@ -105,7 +103,7 @@ def tune(
                     say(f"{len(found.trials)} trials are in the study already", quiet=quiet)
                 say(f"search space: {found.space}", quiet=quiet)
 
-            with graceful_stop("stopping: finished trials are kept") as stop, progress_bar(quiet=quiet) as on_step:
+            with graceful_stop("finished trials are kept") as stop, progress_bar(quiet=quiet) as on_step:
                 found = studies.tune(
                     layers,
                     rows,
@@ -134,7 +132,7 @@ def tune(
                 say(f"warning: {caution}")
             resolved = found.resolved(best)
             text = configuration_file(resolved.settings.to_json(), resolved.origins)
-            content = f"# {reports.heading(found)}\n{text}\n"
+            content = "".join(f"# {line}\n" for line in reports.heading(found)) + f"\n{text}\n"
             if file is not None:
                 from tsformer.atomic import write_atomically
 

@@ -88,4 +88,4 @@ class Standing:
 def rank(count: np.ndarray, missed: np.ndarray) -> np.ndarray:
     """Which of n errors in ascending order an interval reaches to, ceil((n + 1)(1 - missed)), int64; from 1 to n."""
     place = np.ceil(np.round((count + 1) * (1 - missed), 9)).astype(np.int64)
-    return np.clip(place, 1, np.maximum(count, 1))
+    return np.asarray(np.clip(place, 1, np.maximum(count, 1)))

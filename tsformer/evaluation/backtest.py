@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tsformer.calibration import clock
 from tsformer.data.frequency import season_of
 from tsformer.data.panel import Panel, Schema
 from tsformer.errors import DataError, TsformerError, UsageError, in_words
@@ -158,7 +159,7 @@ class _Work:
                 fitted = fit_before(candidate, self._panel, block, horizon, notes.append, on_step)
             else:
                 fitted = candidate
-                notes += _flattered(self._panel, block)
+                notes += _flattered(fitted, self._panel, block)
             said = self._said(fitted, block, notes.append)
         except (TsformerError, MemoryError, RuntimeError) as error:
             ours = error if isinstance(error, TsformerError) else TsformerError(in_words(error))
@@ -193,14 +194,20 @@ class _Work:
             yield Outlook(some, Predictive(point))
 
 
-def _flattered(panel: Panel, block: Block) -> list[str]:
-    """A note where a run may have learned from what it is to forecast: a fit's test part is the last fifth."""
-    early = int((block.origins < panel.lengths[block.series] * 4 // 5).sum())
-    if not early:
+def _flattered(fitted: Fitted, panel: Panel, block: Block) -> list[str]:
+    """A note on forecasts of times on which a run was fitted, as far as that can be known: errors tell when they began
+    to be held out."""
+    calibration = fitted.calibration
+    if calibration is None or not len(calibration.begins):
+        return ["whether the run was fitted on some of these rows is not known: its errors are too small then"]
+    known = np.isin(panel.ids, list(calibration.scales)) if panel.schema.id else np.ones(len(panel.ids), dtype=bool)
+    begins = clock(panel)[panel.offsets[block.series] + block.origins]
+    before = int((known[block.series] & (begins < calibration.begins[0])).sum())
+    if not before:
         return []
     return [
-        f"{early} of {len(block.origins)} forecasts begin in the first four fifths of the rows, from which the run has "
-        "learned if it was fitted on these data: its errors are too small then"
+        f"{before} of {len(begins)} forecasts are of times on which the run was fitted: errors there are too small; "
+        "give later rows"
     ]
 
 

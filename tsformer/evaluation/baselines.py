@@ -6,6 +6,7 @@ import numpy as np
 
 from tsformer.data.carry import carried, last_real
 from tsformer.data.panel import Panel
+from tsformer.evaluation.seasonality import FEWEST_SEASONS, Seasonality
 
 
 def last_value(panel: Panel, series: np.ndarray, origin: np.ndarray, horizon: int, season: int) -> np.ndarray:
@@ -60,51 +61,23 @@ def naive2(panel: Panel, series: np.ndarray, origin: np.ndarray, horizon: int, s
     are the last ones before. Arguments and result as in `last_value`.
     """
     path = last_value(panel, series, origin, horizon, season)
-    if season == 1:
+    if season == 1 or not len(origin):
         return path
     begins = np.union1d(panel.offsets[:-1], panel.breaks)
     starts = begins[np.searchsorted(begins, origin - 1, side="right") - 1]
-    for window, (start, stop) in enumerate(zip(starts.tolist(), origin.tolist(), strict=True)):
+    order = np.argsort(starts, kind="stable")
+    for windows in np.split(order, np.flatnonzero(np.diff(starts[order])) + 1):
+        start, stop = int(starts[windows[0]]), int(origin[windows].max())
         history = carried(panel.values[start:stop, : path.shape[2]], np.zeros(stop - start, dtype=np.int64))
         for target, values in enumerate(history.T):
-            known = values[~np.isnan(values)]
-            if len(known) < 3 * season or not _seasonal(known, season):
+            known = values[~np.isnan(values)]  # but for some at the start
+            counts = origin[windows] - start - (len(values) - len(known))
+            if counts.max() < FEWEST_SEASONS * season:
                 continue
-            by_ratio = bool((known > 0).all())
-            index = seasonal_index(known, season, by_ratio=by_ratio)
-            ahead = index[(len(known) + np.arange(horizon)) % season]
-            last = index[(len(known) - 1) % season]
-            level = known[-1] / last if by_ratio else known[-1] - last
-            path[window, :, target] = level * ahead if by_ratio else level + ahead
+            seasonality = Seasonality(known, season)
+            there = seasonality.stands_out(counts)
+            path[windows[there], :, target] = seasonality.continued(counts[there], horizon)
     return path
-
-
-def seasonal_index(values: np.ndarray, season: int, *, by_ratio: bool) -> np.ndarray:
-    """What each place of a season adds to the level, or multiplies it by: classical decomposition, float64 `[season]`.
-
-    Args:
-        values: float64 `[time]`, at least two seasons; the first one is at place 0.
-    """
-    weights = np.full(season, 1 / season)
-    if season % 2 == 0:  # a mean of two means, so that it is centred
-        weights = np.concatenate([[0.5 / season], np.full(season - 1, 1 / season), [0.5 / season]])
-    trend, half = np.convolve(values, weights, mode="valid"), len(weights) // 2
-    middle = values[half : half + len(trend)]
-    rest = middle / trend if by_ratio else middle - trend
-    place = (half + np.arange(len(trend))) % season
-    index = np.bincount(place, rest, minlength=season) / np.bincount(place, minlength=season)
-    return np.asarray(index / index.mean() if by_ratio else index - index.mean())
-
-
-def _seasonal(values: np.ndarray, season: int) -> bool:
-    """The test of the M4 competition: whether the autocorrelation at a season is beyond its 90 % limit (Bartlett)."""
-    centred = values - values.mean()
-    power = float(centred @ centred)
-    if power <= 0:
-        return False
-    found = np.array([centred[lag:] @ centred[:-lag] for lag in range(1, season + 1)]) / power
-    limit = 1.645 * np.sqrt((1 + 2 * (found[:-1] ** 2).sum()) / len(values))
-    return bool(abs(found[-1]) > limit)
 
 
 BASELINES = {"last_value": last_value, "seasonal_naive": seasonal_naive}

@@ -49,6 +49,23 @@ def without_forecast(baselines: Mapping[str, Score], part: str = "test part") ->
             )
 
 
+def too_narrow(test: Score, intervals: str | None, part: str = "test part") -> Iterator[str]:
+    """A line where intervals miss half as many values again as they may.
+
+    Args:
+        intervals: where they come from.
+    """
+    for name, held in test.overall.items():
+        level = float(name.removeprefix("coverage_")) / 100 if name.startswith("coverage_") else None
+        if level is not None and held is not None and 1 - held > 1.5 * (1 - level) and test.values > 20 / (1 - level):
+            why = (
+                "the rows before it are not like it"
+                if intervals in ("conformal", "adaptive")
+                else "they are too narrow"
+            )
+            yield f"{100 * level:.10g} % intervals hold only {100 * held:.1f} % of the {part}: {why}"
+
+
 def without_mase(test: Score, season: int, rows: int) -> Iterator[str]:
     """A line on what has no MASE, and why.
 
@@ -68,3 +85,9 @@ def without_mase(test: Score, season: int, rows: int) -> Iterator[str]:
         yield (
             f"MASE is undefined where a series repeats itself each season; left out of it: {listed(test.without_mase)}"
         )
+
+
+def without_mape(test: Score) -> Iterator[str]:
+    """A line on how many true values are 0, and have no MAPE."""
+    if test.zeros:
+        yield f"MAPE leaves out {test.zeros} of {test.values} values, which are 0"

@@ -92,10 +92,8 @@ class Truth:
         self.origins = 1 + max(int(block.number.max()) for block in plan.blocks)
         self.scale = seasonal_scale(panel, plan.before, season)
         self.squared = seasonal_scale(panel, plan.before, season, squared=True)
-        self.squared = seasonal_scale(panel, plan.before, season, squared=True)
         if plan.scale is not None:
             self.scale, self.squared = self.scale / plan.scale[..., 1], self.squared / plan.scale[..., 1] ** 2
-            self.squared = self.squared / plan.scale[..., 1] ** 2
 
     @property
     def at_once(self) -> int:

@@ -10,7 +10,7 @@ import pandas as pd
 from tsformer.data.panel import Panel
 from tsformer.errors import UsageError
 from tsformer.evaluation.backtest import Backtest, backtest
-from tsformer.evaluation.cautions import not_beaten, without_forecast, without_mase
+from tsformer.evaluation.cautions import not_beaten, without_forecast, without_mape, without_mase
 from tsformer.evaluation.entries import Entry
 from tsformer.evaluation.metrics import Metrics, overall_weighted_average
 from tsformer.evaluation.windows_plan import rows_plan, test_plan
@@ -70,6 +70,7 @@ def cautions(found: Backtest, *, held_out: bool) -> list[str]:
         *not_beaten(name, own, naive, found.season, part),
         *without_forecast(naive, part),
         *without_mase(own, found.season, rows),
+        *without_mape(own),
     ]
 
 

@@ -1,4 +1,4 @@
-"""What errors are divided by, so that series of different size can be averaged: those of the seasonal naive forecast."""
+"""What errors are divided by, so that series of different size can be averaged: errors of the seasonal naive kind."""
 
 from __future__ import annotations
 

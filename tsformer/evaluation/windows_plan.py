@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from tsformer.calibration import clock
 from tsformer.data.panel import Panel
 from tsformer.data.selection import named, selected
 from tsformer.data.split import Split, long_enough, split_by_time
@@ -57,8 +56,7 @@ def rows_plan(fitted: Fitted, panel: Panel) -> tuple[Panel, Plan]:
         )
     notes = () if enough.all() else (f"left out {named(panel, ~enough)}, with fewer than {seen + horizon} rows",)
     panel = selected(panel, enough)
-    plan = _plan(panel, horizon, np.full_like(panel.lengths, seen), np.full_like(panel.lengths, seen), notes)
-    return panel, Plan(horizon, plan.blocks, plan.before, None, (*plan.notes, *_seen_in_fit(fitted, panel, plan)))
+    return panel, _plan(panel, horizon, np.full_like(panel.lengths, seen), np.full_like(panel.lengths, seen), notes)
 
 
 def _plan(panel: Panel, horizon: int, first: np.ndarray, seen: np.ndarray, notes: tuple[str, ...]) -> Plan:
@@ -77,19 +75,3 @@ def _plan(panel: Panel, horizon: int, first: np.ndarray, seen: np.ndarray, notes
     split = Split(first, first, first)
     block = Block(split, series[kept], origins[kept], number[kept])
     return Plan(horizon, (block,), first.astype(np.int64), None, notes)
-
-
-def _seen_in_fit(fitted: Fitted, panel: Panel, plan: Plan) -> tuple[str, ...]:
-    """A note on windows of rows that the model was fitted on, as far as that can be known."""
-    calibration, (block,) = fitted.calibration, plan.blocks
-    if calibration is None or not len(calibration.begins):
-        return ()
-    known = np.isin(panel.ids, list(calibration.scales)) if panel.schema.id else np.ones(len(panel.ids), dtype=bool)
-    begins = clock(panel)[panel.offsets[block.series] + block.origins]
-    before = known[block.series] & (begins < calibration.begins[0])
-    if not before.any():
-        return ()
-    return (
-        f"{int(before.sum())} of {len(before)} windows are of times on which the model was fitted: errors there are "
-        "too small; give later rows",
-    )

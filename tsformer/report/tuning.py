@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 from rich.table import Table
 
+import tsformer
 from tsformer.report.tables import literal
 from tsformer.tuning.record import Trial
 from tsformer.tuning.study import Study
@@ -28,14 +29,15 @@ def trial_line(trial: Trial, study: Study, trials: int) -> str:
 def trials_table(study: Study) -> Table:
     """The best trials first; on which the naive forecast stands as well."""
     metric = study.judge.metric
-    table = Table(title=f"validation part: {len(study.judge.windows)} windows", title_style="", box=None, pad_edge=False)
+    title = f"validation part: {len(study.judge.windows)} windows"
+    table = Table(title=title, title_style="", box=None, pad_edge=False)
     table.add_column("trial", justify="right")
     table.add_column(metric, justify="right")
     table.add_column("seconds", justify="right")
     table.add_column("options", overflow="fold")
     for trial in ranked(study)[:MOST_ROWS]:
-        score = _number(trial.score) if trial.score is not None else trial.state
-        table.add_row(str(trial.number), score, f"{trial.seconds:.1f}", literal(_options(trial.options)))
+        outcome = _number(trial.score) if trial.score is not None else trial.state
+        table.add_row(str(trial.number), outcome, f"{trial.seconds:.1f}", literal(_options(trial.options)))
     name, score = study.naive
     table.add_row("", _number(score), "", name)
     return table
@@ -83,6 +85,18 @@ def summary(study: Study) -> dict[str, Any]:
     }
 
 
+def heading(study: Study) -> list[str]:
+    """What stands above the configuration that was found: where it comes from, and how good it is."""
+    best, (naive, score) = study.best, study.naive
+    assert best is not None
+    seconds, windows = sum(trial.seconds for trial in study.trials), len(study.judge.windows)
+    return [
+        f"found by tsformer tune {tsformer.__version__}: trial {best.number} of {len(study.trials)}, {seconds:.0f} s",
+        f"{study.judge.metric} {_number(best.score)} on {windows} windows of the validation part, on which "
+        f"{naive} has {_number(score)}; chosen there, it is too good there: the test part tells",
+    ]
+
+
 def outcome(study: Study) -> str:
     """The best trial and what it is to be read against, in one line."""
     best, (naive, score) = study.best, study.naive
@@ -103,7 +117,8 @@ def caution(study: Study) -> str | None:
     if best is None or best.score is None or score is None or best.score < score:
         return None
     model = study.settings.model.name
-    return f"the best trial of {model} does not beat {naive} on the validation part: {_number(best.score)} to {_number(score)}"
+    numbers = f"{_number(best.score)} to {_number(score)}"
+    return f"the best trial of {model} does not beat {naive} on the validation part: {numbers}"
 
 
 def _options(options: Mapping[str, Any]) -> str:

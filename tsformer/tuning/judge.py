@@ -113,8 +113,8 @@ class Judge:
     Attributes:
         known: the rows.
         prepared: the same with the longest lookback.
-        metric: "mase" of points; "mae" where no series has a MASE; "wql" of quantiles of a probabilistic model, the mean
-            over its targets.
+        metric: "mase" of points; "mae" where no series has a MASE; "wql" of quantiles of a probabilistic model, the
+            mean over its targets.
         points: the metric of points, by which trials are compared while they are trained if quantiles are costly.
         drawn: whether they are: they come from sample paths, or of points whose scatter is learned last.
         ask: the quantiles.
@@ -139,9 +139,10 @@ class Judge:
         module, problem = fitted.module, fitted.problem
         scale = seasonal_scale(known.panel, known.split.train, known.season)
         points = "mase" if np.isfinite(scale[np.unique(prepared.validation.series.numpy())]).any() else "mae"
-        levels = () if problem.output == "point" else LEVELS
+        levels: tuple[float, ...] = () if problem.output == "point" else LEVELS
         if problem.quantiles:
-            levels = tuple(sorted(round(100 - 200 * p, 9) for p in problem.quantiles if _has_mirror(p, problem.quantiles)))
+            low = [p for p in problem.quantiles if _has_mirror(p, problem.quantiles)]
+            levels = tuple(sorted(round(100 - 200 * p, 9) for p in low))
         sampled = any_decoder or rolls_out(module) or not fitted.chain.pointwise(problem.targets)
         drawn = bool(levels) and (sampled or isinstance(module, Spread))
         ask = Ask(levels, samples=SAMPLES)

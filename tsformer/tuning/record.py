@@ -138,7 +138,8 @@ def _read(path: Path, content: bytes, about: Mapping[str, str]) -> list[Trial]:
     except (ValueError, KeyError, TypeError):
         raise RunError(f"the study '{path}' is damaged: a line of it is no JSON; begin another one") from None
     if head["tsformer_study"] != FORMAT:
-        raise RunError(f"the study '{path}' was written by another version, {head.get('written_by')}; begin another one")
+        by = head.get("written_by")
+        raise RunError(f"the study '{path}' was written by another version, {by}; begin another one")
     other = [what for what, print_ in about.items() if known.get(what) != print_]
     if other:
         raise UsageError(f"'{path}' holds a study with other {', '.join(other)}; give another file, or remove it")

@@ -156,6 +156,7 @@ def search_space(
     asked: Mapping[str, Any],
     fixed: Sequence[str],
     *,
+    only: bool = False,
     trained: bool,
     lookback: Space | None,
 ) -> SearchSpace:
@@ -167,6 +168,7 @@ def search_space(
         layers, resolved: the configuration, and what it comes to.
         asked: spaces by key, as `Field` declares them or in words.
         fixed: keys of options that are left as they are.
+        only: search nothing but what is asked for.
         trained: whether the model is trained by gradients, so that training options mean something.
         lookback: what fits the data; None where nothing does.
 
@@ -191,7 +193,7 @@ def search_space(
             faults.append(f"--fix {key} and --search {key} contradict each other: leave one of them out")
     if faults:
         raise UsageError(*faults)
-    for key, space in _declared(configs, trained=trained, lookback=lookback):
+    for key, space in () if only else _declared(configs, trained=trained, lookback=lookback):
         section, _, name = key.partition(".")
         given_by = resolved.origins[section][name]
         if key in found or key in keep or given_by not in (DEFAULT, FROM_DATA):
@@ -234,9 +236,7 @@ def _field_of(key: str, configs: Mapping[str, Config]) -> tuple[Config, str]:
     return configs[section], name
 
 
-def _declared(
-    configs: Mapping[str, Config], *, trained: bool, lookback: Space | None
-) -> Iterator[tuple[str, Space]]:
+def _declared(configs: Mapping[str, Config], *, trained: bool, lookback: Space | None) -> Iterator[tuple[str, Space]]:
     for section, config in configs.items():
         if section == "train" and not trained:
             continue

@@ -23,6 +23,7 @@ from tsformer.data.sequences import Sequences
 from tsformer.errors import DataError, DivergedError, ResourceError, TsformerError, UsageError, in_words, out_of_memory
 from tsformer.evaluation.parts import print_of_model, prints_of_data
 from tsformer.evaluation.plan import Block, Plan
+from tsformer.fitted import Fitted
 from tsformer.parameters import by_gradients, parameters_of
 from tsformer.plugin import Task
 from tsformer.preparation import build_chain, prepare, rows_of
@@ -111,6 +112,7 @@ def tune(
     data: Panel | Sequences,
     *,
     search: Mapping[str, Any] | None = None,
+    only: bool = False,
     fix: Sequence[str] = (),
     trials: int = TRIALS,
     timeout: float | None = None,
@@ -123,6 +125,7 @@ def tune(
         layers: what is given; options in them are searched only if `search` names them.
         data: a panel.
         search: spaces by option, `{"model.d_model": (16, 256)}`, as `Field(search=...)` declares them or in words.
+        only: search nothing but that.
         fix: options that are left as they are.
         trials: in the whole study, with those that its file has already.
         timeout: seconds after which no trial is begun, and the one at work is ended unless there is none before it.
@@ -139,7 +142,7 @@ def tune(
         raise UsageError(f"--timeout must be a number of seconds above 0, not {timeout!r}")
     watch, started = watch or Watch(), time.monotonic()
     require_optuna()
-    study = begun(layers, data, search or {}, fix, watch.note)
+    study = begun(layers, data, search or {}, fix, watch.note, only=only)
     with opened(path, _about(study)) as record:
         study = replace(study, trials=tuple(record.trials))
         watch.begin(study)
@@ -167,6 +170,8 @@ def begun(
     search: Mapping[str, Any],
     fix: Sequence[str],
     note: Callable[[str], None] = lambda line: None,
+    *,
+    only: bool = False,
 ) -> Study:
     """A study before its first trial: everything has been checked, and nothing learned. Raises as `tune` does."""
     found = trace(layers, needs_data=False)
@@ -183,7 +188,7 @@ def begun(
         note(line)
     model = settings.model
     trained = by_gradients(model.plugin, ready.fitted.module)
-    space = search_space(layers, found, search, fix, trained=trained, lookback=usual)
+    space = search_space(layers, found, search, fix, only=only, trained=trained, lookback=usual)
     own = any(plain(key) == LOOKBACK for key in search)
     any_decoder = any(each.key == "model.decoder" for each in space.dimensions)
     while True:
@@ -218,7 +223,8 @@ def _with_window(settings: Settings, known: Known, lookback: int | None = None) 
 def _longest(space: SearchSpace) -> int | None:
     for each in space.dimensions:
         if each.key == LOOKBACK:
-            return int(each.space.high if isinstance(each.space, Range) else max(each.space.values))
+            space = each.space
+            return int(space.high if isinstance(space, Range) else max(space.values))
     return None
 
 
@@ -256,9 +262,7 @@ def _about(study: Study) -> dict[str, str]:
 class _Runner:
     """Runs one trial after another; arguments as of `tune`, and when to end, on the clock of `time.monotonic`."""
 
-    def __init__(
-        self, study: Study, record: Record, proposals: Proposals, watch: Watch, until: float | None
-    ) -> None:
+    def __init__(self, study: Study, record: Record, proposals: Proposals, watch: Watch, until: float | None) -> None:
         self._study, self._record, self._proposals, self._watch, self._until = study, record, proposals, watch, until
 
     def ended(self) -> bool:
@@ -305,7 +309,7 @@ class _Runner:
 
     def _learned(self, options: Mapping[str, Any], curve: dict[int, float]) -> fitting.Learned:
         study, judge = self._study, self._study.judge
-        at_work: list[fitting.Fitted] = []
+        at_work: list[Fitted] = []
         steps, stop = 0, False
 
         def step(progress: Progress) -> None:
