@@ -63,6 +63,36 @@ def test_parts_average_to_the_whole(tsformer, run):
     assert targets[targets["model"] == "ridge"]["target"].tolist() == ["sold"]
 
 
+def test_columns_of_ids_stay_apart_and_beside_those_of_scores(tsformer):
+    own = pd.concat([table(60).assign(mae=f"{size}/x") for size in (1, 2)]).rename(columns={"shop": "model"})
+    own.to_csv("shops.csv", index=False)
+    line = "fit --model last_value --data csv --path shops.csv --id model --id mae --lookback 14 --horizon 7 --out run"
+    assert tsformer(*line.split())[0] == 0
+    found, _ = scores(tsformer, "--by", "series")
+    assert found.columns.tolist()[:4] == ["model", "model_", "mae_", "mae"]
+    first = found[found["model"] == "last_value"]
+    assert list(zip(first["model_"], first["mae_"], strict=True)) == [(m, f"{n}/x") for n in (1, 2) for m in "ab"]
+
+
+def test_a_level_that_can_be_is_there_beside_one_that_cannot(tsformer, run):
+    alone, _ = scores(tsformer, "--levels", "80")
+    beside, err = scores(tsformer, "--levels", "80,99.99")
+    for name in ("coverage_80", "width_80", "msis_80"):
+        assert beside.loc[0, name] == alone.loc[0, name]
+    assert beside.loc[0, ["coverage_99.99", "wql"]].isna().all()
+    assert err.count("note: ridge: no interval of 99.99 % around 44 of 44 forecasts") == 1
+    assert "no interval of 80 %" not in err
+
+
+def test_zeros_have_no_mape_and_that_is_said(tsformer, run):
+    later = table(80)
+    later.loc[later["day"] == later["day"].max(), "sold"] = 0.0
+    later.to_csv("later.csv", index=False)
+    found, err = scores(tsformer, "--input", "later.csv")
+    assert f"MAPE leaves out 2 of {14 * (80 - 14 - 7 + 1)} values, which are 0" in err
+    assert np.isfinite(found.loc[0, "mape"])
+
+
 def test_later_rows_and_every_forecast_of_them(tsformer, run):
     later = table(200).groupby("shop").tail(60)
     later.to_csv("later.csv", index=False)
@@ -89,9 +119,10 @@ def test_rows_of_the_fit_are_told(tsformer, run):
         (["--by", "day"], 2, "--by must be series, horizon or target"),
         (["--output", "-"], 2, "name a file for the forecasts"),
         (["--intervals", "conformal"], 2, "no effect without --levels"),
+        (["--levels", "80", "--intervals", "native"], 2, "error: --intervals native needs a model that says how"),
         (["--input", "short.csv"], 3, "give more of them"),
         (["--input", "none.csv"], 3, "none.csv"),
-        (["--levels", "99.99"], 0, ""),
+        (["--levels", "99.99"], 0, "note: ridge: no interval of 99.99 % around 44 of 44 forecasts: an interval of"),
     ],
 )
 def test_what_cannot_be(tsformer, run, words, code, line):

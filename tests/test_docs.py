@@ -161,7 +161,7 @@ def test_the_table_of_tasks_names_every_plugin_of_a_task():
 
 
 def test_links_between_the_documents_lead_somewhere():
-    names = ("reference", "tables", "texts_and_classes", "intervals", "ensembles", "evaluation")
+    names = ("reference", "tables", "texts_and_classes", "intervals", "ensembles", "evaluation", "tuning")
     pages = [f"docs/{name}.md" for name in names]
     for file in ("README.md", "CONTRIBUTING.md", *pages):
         folder = (ROOT / file).parent
@@ -179,6 +179,17 @@ def test_the_lines_about_evaluation(like_a_clone):
     (code,) = blocks("docs/evaluation.md", "python")
     exec(code, found := {})
     assert set(found["found"].leaderboard.model) >= {"ridge", "mean", "last_value", "seasonal_naive"}
+
+
+def test_what_is_said_of_tuning(like_a_clone):
+    lines = shell_lines("docs/tuning.md")
+    assert len(lines) == 4
+    run_together(lines)
+    assert tomllib.loads(Path("best.toml").read_text())["model"]["name"] == "linear"
+    assert len(Path("ridge.study").read_text().splitlines()) == 1 + 4
+    (code,) = blocks("docs/tuning.md", "python")
+    exec(code, found := {})
+    assert len(found["found"].trials) == 3
 
 
 def test_what_is_said_of_ensembles(like_a_clone):

@@ -166,6 +166,8 @@ def test_what_is_undefined_is_none_and_told():
     assert list(without_mape(found)) == ["MAPE leaves out 3 of 4 values, which are 0"]
     undefined = {name for name, value in found.overall.items() if value is None}
     assert undefined == {"mase", "rmsse", "pinball", "crps", "wql", "coverage_80", "width_80", "msis_80"}
+    right = score(np.array([0.0, np.nan, 4.0, 1.0]).reshape(1, 4, 1), truth, np.array([0]), scale, ["y"])
+    assert (right.overall["mape"], right.zeros, right.left_out) == (0.0, 2, 1)
     nothing = score(ones, np.zeros((1, 4, 1)), np.array([0]), scale, ["y"])
     assert nothing.overall["mape"] is None
     assert not list(without_mape(score(ones, ones, np.array([0]), scale, ["y"])))

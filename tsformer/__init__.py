@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tsformer.plugin import TransformPlugin as TransformPlugin
     from tsformer.registry import register as register
     from tsformer.sources import read as read
+    from tsformer.tuning.forecasters import tune as tune
 
 __version__ = "0.2.0"
 
@@ -43,6 +44,7 @@ _HOMES = {
     "load": "tsformer.loading",
     "read": "tsformer.sources",
     "register": "tsformer.registry",
+    "tune": "tsformer.tuning.forecasters",
 }
 
 __all__ = [*_HOMES, "__version__"]

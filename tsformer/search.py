@@ -130,7 +130,8 @@ def _range(given: Sequence[object], field: FieldInfo, kind: OptionType, *, lax: 
 
 def _valid(value: object, field: FieldInfo, *, lax: bool) -> Any:
     """A value as the option takes it, within its bounds."""
-    adapter: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(Annotated[(field.annotation, None, *field.metadata)])
+    kind: Any = Annotated[(field.annotation, None, *field.metadata)]
+    adapter: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(kind)
     try:
         return adapter.validate_python(value, strict=not lax)
     except pydantic.ValidationError as error:

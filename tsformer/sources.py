@@ -45,7 +45,7 @@ def load_data(data: Chosen | None) -> Panel | Sequences:
         DataError: data that cannot be taken.
     """
     if data is None:
-        raise UsageError("this run was fitted on rows from Python; give rows to predict: --input FILE, predict(table)")
+        raise UsageError("this run was fitted on rows from Python: give rows, by --input FILE, or a table in Python")
     with data.at_fault("load"), _missing_file_named():
         found = data.plugin.load(data.config)
     panel = _checked(found, data)

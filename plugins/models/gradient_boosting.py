@@ -30,11 +30,15 @@ CHECKED_EVERY = 25  # trees
 class GradientBoostingConfig(Config):
     """Options of gradient boosting."""
 
-    lags: int = Field(24, ge=1, le=10_000, description="last values of a target that are seen; at most the lookback")
+    lags: int = Field(
+        24, ge=1, le=10_000, search=(4, 96), description="last values of a target that are seen; at most the lookback"
+    )
     seasons: int = Field(3, ge=0, le=1000, description="values at the same place in so many seasons before a step")
     trees: int = Field(400, ge=1, le=100_000, description="trees at most; how many is decided on the validation part")
-    learning_rate: float = Field(0.05, gt=0, le=1, description="share of each tree's correction that is taken")
-    leaves: int = Field(31, ge=2, le=4096, description="leaves of a tree")
+    learning_rate: float = Field(
+        0.05, gt=0, le=1, search=(0.02, 0.2), description="share of each tree's correction that is taken"
+    )
+    leaves: int = Field(31, ge=2, le=4096, search=(4, 128), description="leaves of a tree")
     rows: int = Field(
         200_000, ge=100, description="rows to learn from at most, of windows that are evenly spaced; a window has "
         "horizon x targets of them"

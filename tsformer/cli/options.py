@@ -13,6 +13,7 @@ from pydantic_core import PydanticUndefined
 
 from tsformer.errors import PluginError
 from tsformer.plugin import Config, option_flag, option_type
+from tsformer.search import declared
 
 SEPARATOR = "__"  # in parameter names, where the command line has a dot
 BOOLEAN = "BOOLEAN"
@@ -121,7 +122,7 @@ def sections(options: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def describe(config: type[Config]) -> list[dict[str, Any]]:
-    """Each option as name, flag, type, default and description."""
+    """Each option as name, flag, type, default, description, and what `tune` may choose for it."""
     return [
         {
             "name": name,
@@ -130,6 +131,7 @@ def describe(config: type[Config]) -> list[dict[str, Any]]:
             "default": None if field.is_required() else field.get_default(call_default_factory=True),
             "required": field.is_required(),
             "description": field.description,
+            "search": None if (space := declared(config, name)) is None else str(space),
         }
         for name, field in config.model_fields.items()
     ]

@@ -235,5 +235,7 @@ def _print(item: dict[str, Any]) -> None:
         default = "required" if option["required"] else f"default {option['default']}"
         print(f"  --{prefix}.{option['name']}{flag}".replace("_", "-") + f"  {option['type']}, {default}")
         print(f"      {option['description']}")
+        if option["search"]:
+            print(f"      tune searches {option['search']}")
     if not item["options"]:
         print("  no options")

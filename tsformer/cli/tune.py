@@ -127,9 +127,8 @@ def tune(
             if not quiet:
                 PatientConsole().print(reports.trials_table(found))
             say(reports.outcome(found), quiet=quiet)
-            caution = reports.caution(found)
-            if caution is not None:
-                say(f"warning: {caution}")
+            for line in reports.cautions(found):
+                say(f"warning: {line}")
             resolved = found.resolved(best)
             text = configuration_file(resolved.settings.to_json(), resolved.origins)
             content = "".join(f"# {line}\n" for line in reports.heading(found)) + f"\n{text}\n"

@@ -90,6 +90,7 @@ def backtest(
     season: int | None = None,
     folder: Path | None = None,
     keep: bool = True,
+    by_origin: bool = True,
     on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> Backtest:
     """Measure models by a plan: each is fitted for each block, and forecasts all its origins in one pass.
@@ -106,6 +107,7 @@ def backtest(
         season: steps in one season; None is that of the first candidate.
         folder: where finished parts are kept, so that a backtest that was stopped goes on; see `parts.Folder`.
         keep: whether the forecasts are kept in the result.
+        by_origin: whether losses are kept by series and origin, for a leaderboard; by series alone takes less memory.
         on_progress: told of what is being done.
 
     Raises:
@@ -115,7 +117,7 @@ def backtest(
     ask = ask or Ask()
     _check(candidates, panel, plan)
     season = season or _season(candidates, panel)
-    work = _Work(panel, plan, ask, intervals, season)
+    work = _Work(panel, plan, ask, intervals, season, by_origin=by_origin)
     kept = None
     if folder is not None:
         asked = f"{ask.levels} {ask.samples} {ask.seed} {intervals}"
@@ -146,9 +148,11 @@ def backtest(
 class _Work:
     """What all models of a backtest share; arguments as of `backtest`."""
 
-    def __init__(self, panel: Panel, plan: Plan, ask: Ask, intervals: str | None, season: int) -> None:
+    def __init__(
+        self, panel: Panel, plan: Plan, ask: Ask, intervals: str | None, season: int, *, by_origin: bool
+    ) -> None:
         self._panel, self._plan, self._ask, self._intervals, self._season = panel, plan, ask, intervals, season
-        self.truth = Truth(panel, plan, season)
+        self.truth = Truth(panel, plan, season, by_origin=by_origin)
 
     def of_candidate(self, candidate: Candidate, block: Block, on_step: Callable[[Training], None]) -> Part:
         """The forecasts of a model; nothing but a reason where it cannot be fitted."""

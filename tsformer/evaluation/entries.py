@@ -84,12 +84,13 @@ class Truth:
         panel: all rows.
         plan: with a scale, errors are of standardised values.
         season: steps in one season, by which errors are scaled.
+        by_origin: whether losses are told apart by origin; where they are not, all of them are of one.
     """
 
-    def __init__(self, panel: Panel, plan: Plan, season: int) -> None:
+    def __init__(self, panel: Panel, plan: Plan, season: int, *, by_origin: bool = True) -> None:
         self.panel, self.plan = panel, plan
         self.targets = panel.schema.targets
-        self.origins = 1 + max(int(block.number.max()) for block in plan.blocks)
+        self.origins = 1 + max(int(block.number.max()) for block in plan.blocks) if by_origin else 1
         self.scale = seasonal_scale(panel, plan.before, season)
         self.squared = seasonal_scale(panel, plan.before, season, squared=True)
         if plan.scale is not None:
@@ -186,7 +187,8 @@ class Tally:
         point = truth.measured(point, series)
         quantiles = None if quantiles is None else truth.measured(quantiles, series)
         self._errors.add(point, wanted, series, quantiles)
-        self._losses.add(point, wanted, series, block.number[index], quantiles)
+        number = np.minimum(block.number[index], truth.origins - 1)
+        self._losses.add(point, wanted, series, number, quantiles)
 
     def _fails(self, block: Block, index: np.ndarray, error: TsformerError | None) -> None:
         assert error is not None

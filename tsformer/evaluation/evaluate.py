@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 
 import pandas as pd
 
+from tsformer.data.identity import split_id
 from tsformer.data.panel import Panel
 from tsformer.errors import UsageError
 from tsformer.evaluation.backtest import Backtest, backtest
@@ -15,6 +16,7 @@ from tsformer.evaluation.entries import Entry
 from tsformer.evaluation.metrics import Metrics, overall_weighted_average
 from tsformer.evaluation.windows_plan import rows_plan, test_plan
 from tsformer.fitted import Fitted
+from tsformer.intervals import kind_of_intervals
 from tsformer.plugin import Task
 from tsformer.predictive import Ask
 
@@ -42,12 +44,15 @@ def evaluate(
 
     Raises:
         DataError: there is no window to score.
-        UsageError: the model makes no forecasts.
+        UsageError: the model makes no forecasts, or not the intervals that are asked for.
     """
     require_forecasts(fitted)
+    kind_of_intervals(fitted, ask or Ask(), intervals)
     panel, plan = (test_plan if held_out else rows_plan)(fitted, panel)
     name, season = fitted.settings.model.name, fitted.problem.season
-    return backtest({name: fitted}, panel, plan, ask=ask, intervals=intervals, season=season, keep=keep)
+    return backtest(
+        {name: fitted}, panel, plan, ask=ask, intervals=intervals, season=season, keep=keep, by_origin=False
+    )
 
 
 def require_forecasts(fitted: Fitted) -> None:
@@ -114,7 +119,24 @@ def _parts(
     else:
         of_series = reference.errors.by_series() if reference else {}
         for number, metrics in entry.errors.by_series().items():
-            yield {found.panel.schema.id or "series": found.panel.ids[number]}, metrics, of_series.get(number)
+            yield _names(found.panel, number, metrics), metrics, of_series.get(number)
+
+
+def _names(panel: Panel, number: int, metrics: Metrics) -> dict[str, object]:
+    """What tells a series apart, in the columns of the user's table; a name that a score has gets "_" behind it."""
+    schema, name = panel.schema, panel.ids[number]
+    if not schema.id_columns:
+        columns = {schema.id or "series": name}
+    else:
+        columns = dict(zip(schema.id_columns, split_id(name), strict=True))
+    taken = {"model", "skill", *metrics}
+    found: dict[str, object] = {}
+    for column, value in columns.items():
+        while column in taken:
+            column += "_"
+        found[column] = value
+        taken.add(column)
+    return found
 
 
 def skill(own: Metrics, naive: Metrics | None) -> float | None:

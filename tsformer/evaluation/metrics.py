@@ -129,8 +129,9 @@ class Errors:
         for place, level in enumerate(reversed(self._levels)):
             low, high, name = quantiles[..., place], quantiles[..., -1 - place], level_name(level)
             outside = np.maximum(low - truth, 0) + np.maximum(truth - high, 0)
-            found[f"coverage_{name}"] = np.where(real, outside == 0, np.nan)
-            found[f"width_{name}"] = np.where(real, high - low, np.nan)
+            there = ~np.isnan(outside)  # of one level there may be an interval, and of another one none
+            found[f"coverage_{name}"] = np.where(there, outside == 0, np.nan)
+            found[f"width_{name}"] = np.where(there, high - low, np.nan)
             with np.errstate(invalid="ignore", divide="ignore"):
                 found[f"msis_{name}"] = (high - low + 200.0 / (100.0 - level) * outside) / scale
         return found

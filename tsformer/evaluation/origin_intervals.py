@@ -13,6 +13,7 @@ from tsformer.errors import UsageError
 from tsformer.evaluation.conformal import Calibration, series_scale
 from tsformer.evaluation.outlook import Outlook
 from tsformer.evaluation.plan import Block
+from tsformer.levels import level_name
 
 
 def with_intervals(
@@ -44,7 +45,7 @@ def with_intervals(
     if adaptive:  # whose errors come later is told apart by their times
         outlooks = list(outlooks)
         calibration = _with_own(outlooks, calibration, panel, first, scale, times)
-    begins = times[first]
+    begins, missing = times[first], _Missing(len(first))
     for outlook in outlooks:
         said = outlook.said
         if said is None:
@@ -56,13 +57,44 @@ def with_intervals(
         moments = [None] if latest < mine.min() else np.unique(mine).tolist()
         for at in moments:
             here = np.ones(len(mine), dtype=bool) if at is None else mine == at
+            point, own = said.point[here], scale[outlook.index[here]]
             try:
-                ends[here] = calibration.intervals(
-                    said.point[here], levels, scale[outlook.index[here]], adaptive=adaptive, at=at
-                )
-            except UsageError as error:
-                note(f"no intervals at some origins: {error.sentence()}")
+                ends[here] = calibration.intervals(point, levels, own, adaptive=adaptive, at=at)
+            except UsageError:  # of one level there may be enough
+                for place, level in enumerate(levels):
+                    try:
+                        pair = calibration.intervals(point, (level,), own, adaptive=adaptive, at=at)
+                    except UsageError as error:
+                        missing.add(level, len(point), error)
+                    else:
+                        ends[here, :, :, len(levels) - 1 - place] = pair[..., 0]
+                        ends[here, :, :, len(levels) + place] = pair[..., 1]
         yield replace(outlook, said=replace(said, quantiles=ends))
+    for line in missing.lines():
+        note(line)
+
+
+class _Missing:
+    """Counts forecasts without an interval.
+
+    Args:
+        every: how many forecasts there are.
+    """
+
+    def __init__(self, every: int) -> None:
+        self._every = every
+        self._counts: dict[float, int] = {}
+        self._reasons: dict[float, str] = {}
+
+    def add(self, level: float, count: int, error: UsageError) -> None:
+        self._counts[level] = self._counts.get(level, 0) + count
+        self._reasons.setdefault(level, error.sentence())
+
+    def lines(self) -> Iterator[str]:
+        """One for each level, with the first reason."""
+        for level, count in self._counts.items():
+            lead = f"no interval of {level_name(level)} % around {count} of {self._every} forecasts"
+            yield f"{lead}: {self._reasons[level]}"
 
 
 def _scales(calibration: Calibration, panel: Panel, block: Block, season: int) -> np.ndarray:

@@ -23,7 +23,7 @@ def print_scores(table: pd.DataFrame) -> None:
 
 
 def _one_row_each(table: pd.DataFrame) -> bool:
-    return table["model"].is_unique and not {"step", "target"} & set(table.columns)
+    return table["model"].is_unique and list(table.columns).index("mae") == 1
 
 
 def _by_metric(table: pd.DataFrame) -> Table:
@@ -37,8 +37,9 @@ def _by_metric(table: pd.DataFrame) -> Table:
 
 
 def _by_part(table: pd.DataFrame) -> Table:
-    keys = [name for name in table.columns[:2]]
-    shown = [*keys, *(name for name in table.columns[2:] if name in LONG or str(name).startswith("coverage"))]
+    first = list(table.columns).index("mae")
+    keys, metrics = table.columns[:first], table.columns[first:]
+    shown = [*keys, *(name for name in metrics if name in LONG or str(name).startswith("coverage"))]
     found = Table(box=None, pad_edge=False, header_style="")
     for name in shown:
         found.add_column(literal(str(name)), justify="left" if name in keys else "right")

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pandas as pd
 from rich.table import Table
 
 import tsformer
+from tsformer.ensemble import independent
 from tsformer.report.tables import literal
 from tsformer.tuning.record import Trial
 from tsformer.tuning.study import Study
 
 MOST_ROWS = 15
+FEW = 5  # forecasts that do not overlap
 
 
 def trial_line(trial: Trial, study: Study, trials: int) -> str:
@@ -111,14 +113,19 @@ def outcome(study: Study) -> str:
     return f"best of {trials}: {metric} {_number(best.score)}, trial {best.number}{usual}; {naive} {_number(score)}"
 
 
-def caution(study: Study) -> str | None:
-    """What the user should not overlook: a best trial that is no better than a naive forecast."""
+def cautions(study: Study) -> Iterator[str]:
+    """What the user should not overlook: few forecasts to choose by, a best trial no better than a naive forecast."""
     best, (naive, score) = study.best, study.naive
-    if best is None or best.score is None or score is None or best.score < score:
-        return None
-    model = study.settings.model.name
-    numbers = f"{_number(best.score)} to {_number(score)}"
-    return f"the best trial of {model} does not beat {naive} on the validation part: {numbers}"
+    apart = independent(study.judge.windows)
+    if apart < FEW:
+        yield (
+            f"the validation part holds {apart:.0f} forecast(s) that do not overlap: what is chosen by so few is as "
+            "likely worse as better on other rows"
+        )
+    if best is not None and best.score is not None and score is not None and best.score >= score:
+        model = study.settings.model.name
+        numbers = f"{_number(best.score)} to {_number(score)}"
+        yield f"the best trial of {model} does not beat {naive} on the validation part: {numbers}"
 
 
 def _options(options: Mapping[str, Any]) -> str:

@@ -28,8 +28,8 @@ MOST_JUDGED = 4096
 MOST_DRAWN = 128
 """The same where forecasts have to be drawn."""
 SAMPLES = 100
-LEVELS = (20.0, 40.0, 60.0, 80.0)
-"""Of the intervals whose ends are judged: the deciles but for the median; of a model of quantiles its own."""
+LEVELS = (50.0, 80.0, 95.0)
+"""Of the intervals whose ends are judged; of a model of other quantiles its own."""
 SCORED_AT_ONCE = 2**20
 MULTIPLES = (1, 2, 3, 4, 6, 8)
 SHORTEST = 8  # steps that lookbacks are multiples of, at least
@@ -140,7 +140,7 @@ class Judge:
         scale = seasonal_scale(known.panel, known.split.train, known.season)
         points = "mase" if np.isfinite(scale[np.unique(prepared.validation.series.numpy())]).any() else "mae"
         levels: tuple[float, ...] = () if problem.output == "point" else LEVELS
-        if problem.quantiles:
+        if problem.quantiles and not set(Ask(LEVELS).probabilities) <= set(problem.quantiles):
             low = [p for p in problem.quantiles if _has_mirror(p, problem.quantiles)]
             levels = tuple(sorted(round(100 - 200 * p, 9) for p in low))
         sampled = any_decoder or rolls_out(module) or not fitted.chain.pointwise(problem.targets)

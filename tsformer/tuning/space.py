@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 SECTIONS = ("model", "train", "window")
 """Those whose options can be searched."""
 LOOKBACK = "window.lookback"
+DRAWS = 100  # of all options together, to see which of them go together
 FIXED = {
     "window.horizon": "it says what is forecast",
     "window.season": "it says what errors are compared with",
@@ -183,7 +184,7 @@ def search_space(
             found[plain(key)] = _asked(plain(key), given, configs)
         except ValueError as error:
             faults.append(f"--search {plain(key)}: {error}")
-    keep = {plain(key) for key in fixed}
+    wanted, keep = set(found), {plain(key) for key in fixed}
     for key in keep:
         try:
             _field_of(key, configs)
@@ -205,10 +206,53 @@ def search_space(
             f"nothing to search: all options of model '{settings.model.name}' that declare a space are given or "
             "fixed; name one with --search model.OPTION=LOW:HIGH, or give less"
         )
+    faults = list(_without_effect(layers, found, wanted, configs, trained=trained))
+    if faults:
+        raise UsageError(*faults)
     order = [f"{section}.{name}" for section, config in configs.items() for name in type(config).model_fields]
-    return SearchSpace(
-        tuple(_dimension(key, found[key], configs, key in asked) for key in sorted(found, key=order.index))
-    )
+    each = [_dimension(key, found[key], configs, key in wanted) for key in sorted(found, key=order.index)]
+    return SearchSpace(tuple(one if _goes_first(layers, one) else replace(one, start=None) for one in each))
+
+
+def _goes_first(layers: Sequence[Layer], dimension: Dimension) -> bool:
+    """Whether the first trial may have the value that it would take; otherwise the option is left as it is given."""
+    return dimension.start is None or _goes(layers, {dimension.key: dimension.start})
+
+
+def _without_effect(
+    layers: Sequence[Layer],
+    spaces: Mapping[str, Space],
+    wanted: Collection[str],
+    configs: Mapping[str, Config],
+    *,
+    trained: bool,
+) -> Iterator[str]:
+    """A fault for each option that is asked for, though nothing reads it, alone or together with others."""
+    generator = np.random.default_rng(0)
+    each = [Dimension(key, space, None) for key, space in spaces.items()]
+    drawn = [{one.key: one.value(one.draw(generator)) for one in each} for _ in range(DRAWS)]
+    allowed: list[dict[str, Any]] | None = None
+    for key in sorted(wanted):
+        section, _, name = key.partition(".")
+        if section == "train" and not trained:
+            yield f"--search {key}: the model is not trained step by step, and nothing reads it"
+            continue
+        current = getattr(configs[section], name)
+        alone = [{key: value} for value in _probes(spaces[key], current)]
+        if any(_goes(layers, options) for options in alone):
+            continue
+        if allowed is None:
+            allowed = [options for options in drawn if _goes(layers, options)]
+        if not any(options[key] != current for options in allowed):
+            yield f"--search {key}: {_reason(layers, alone[0])}"
+
+
+def _reason(layers: Sequence[Layer], options: Mapping[str, Any]) -> str:
+    try:
+        with_options(layers, options)
+    except (UsageError, PluginError) as error:
+        return error.sentence()
+    return "no value of it is allowed"
 
 
 def plain(key: str) -> str:
@@ -263,7 +307,7 @@ def _dimension(key: str, space: Space, configs: Mapping[str, Config], asked: boo
     section, _, name = key.partition(".")
     whole = Dimension(key, space, None)
     current = getattr(configs[section], name)
-    if current is None:
+    if current is None and not asked:
         return whole
     # what a user asks for is kept to; a declared space is what may be tried beside the default
     return Dimension(key, space, whole.value(whole.nearest(current)) if asked else current)

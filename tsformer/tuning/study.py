@@ -20,14 +20,14 @@ from tsformer.config import Resolved, trace
 from tsformer.config_layer import Layer
 from tsformer.data.panel import Panel
 from tsformer.data.sequences import Sequences
-from tsformer.errors import DataError, DivergedError, ResourceError, TsformerError, UsageError, in_words, out_of_memory
+from tsformer.errors import DivergedError, ResourceError, TsformerError, UsageError, in_words, out_of_memory
 from tsformer.evaluation.parts import print_of_model, prints_of_data
 from tsformer.evaluation.plan import Block, Plan
 from tsformer.fitted import Fitted
 from tsformer.parameters import by_gradients, parameters_of
 from tsformer.plugin import Task
 from tsformer.preparation import build_chain, prepare, rows_of
-from tsformer.search import Choices, Range, Space
+from tsformer.search import Choices, Range
 from tsformer.settings import Settings
 from tsformer.training.loop import Progress
 from tsformer.tuning.judge import Judge, Known, known_part, lookbacks
@@ -36,6 +36,8 @@ from tsformer.tuning.record import Record, Trial, opened
 from tsformer.tuning.space import LOOKBACK, SearchSpace, layer_of, plain, search_space, with_options
 
 TRIALS = 30
+MOST_OF = 0.8
+"""Of the validation windows that the usual lookback can see."""
 RUNGS = 20
 """Parts of a training after which trials are compared; those of another number of steps at the same share of it."""
 
@@ -191,19 +193,15 @@ def begun(
     space = search_space(layers, found, search, fix, only=only, trained=trained, lookback=usual)
     own = any(plain(key) == LOOKBACK for key in search)
     any_decoder = any(each.key == "model.decoder" for each in space.dimensions)
-    while True:
+    while True:  # a lookback that is not asked for leaves most windows to be judged by, in spite of gaps
         longest = _longest(space)
         known = known_part(settings, data, longest, lost)
         first = _with_window(with_options(layers, space.start()), known)
-        try:
-            prepared = prepare(_with_window(settings, known, longest), known.panel, known.split)
-        except (DataError, UsageError):
-            shorter = None if own or longest is None else _without(space, longest)
-            if shorter is None:
-                raise
-            space = shorter
-            continue
-        break
+        prepared = prepare(_with_window(settings, known, longest), known.panel, known.split)
+        few = len(prepared.validation) < MOST_OF * len(ready.prepared.parts.validation)
+        if own or longest in (None, known.lookback) or not few:
+            break
+        space = _without(space, longest)
     for line in known.notes:
         note(line)
     judge = Judge.of(known, prepared, ready.fitted, any_decoder=any_decoder)
@@ -223,22 +221,20 @@ def _with_window(settings: Settings, known: Known, lookback: int | None = None) 
 def _longest(space: SearchSpace) -> int | None:
     for each in space.dimensions:
         if each.key == LOOKBACK:
-            space = each.space
-            return int(space.high if isinstance(space, Range) else max(space.values))
+            found = each.space
+            return int(found.high if isinstance(found, Range) else max(found.values))
     return None
 
 
-def _without(space: SearchSpace, longest: int) -> SearchSpace | None:
-    """The space without its longest lookback; None when there are not two others."""
+def _without(space: SearchSpace, longest: int | None) -> SearchSpace:
+    """The space without its longest lookback."""
     found = []
     for each in space.dimensions:
         if each.key == LOOKBACK and isinstance(each.space, Choices):
-            left: Space = Choices(tuple(value for value in each.space.values if value != longest))
-            if len(left.values) > 1:
-                found.append(replace(each, space=left))
-        else:
-            found.append(each)
-    return SearchSpace(tuple(found)) if found else None
+            left = Choices(tuple(value for value in each.space.values if value != longest))
+            each = replace(each, space=left)
+        found.append(each)
+    return SearchSpace(tuple(found))
 
 
 def _about(study: Study) -> dict[str, str]:
