@@ -174,6 +174,20 @@ def test_forecasts_of_one_moment_count_as_one():
     assert aimed[1] == pytest.approx(aimed[0], abs=0.02)
 
 
+@pytest.mark.parametrize("hole", [0.0, 0.2])
+def test_one_pass_over_all_moments_says_what_each_moment_says_by_itself(hole):
+    rng = np.random.default_rng(0)
+    begins = np.repeat(np.arange(60.0), 2)
+    errors = rng.normal(size=(120, 5, 2)) * np.linspace(1, 3, 120)[:, None, None]
+    errors[rng.random(errors.shape) < hole] = np.nan
+    found = Calibration(errors, begins, begins[:, None] + np.arange(5), {"": np.ones(2)})
+    point, scale = np.zeros((1, 5, 2)), np.ones((1, 2))
+    for at in range(30, 60):
+        together = found.intervals(point, (80.0,), scale, adaptive=True, at=at)
+        np.testing.assert_array_equal(together, found._until(at).intervals(point, (80.0,), scale, adaptive=True))
+        assert (together != found.intervals(point, (80.0,), scale, at=at)).any()
+
+
 def test_what_is_not_yet_known_is_not_looked_at():
     """Of windows that overlap: at an origin the later steps of the last ones are still to come."""
     rng = np.random.default_rng(4)

@@ -9,6 +9,7 @@ from tsformer.config import resolve
 from tsformer.config_layer import Layer
 from tsformer.predictive import Ask, predictive
 from tsformer.preparation import rows_of
+from tsformer.report import tables
 
 INTERVALS = ("pinball", "crps", "wql", "coverage_80", "width_80", "msis_80", "coverage_95", "width_95", "msis_95")
 
@@ -79,3 +80,14 @@ def test_the_numbers_of_intervals_are_in_json_and_the_manifest(fits):
             assert all(isinstance(metrics[name], float) for name in INTERVALS)
             assert metrics["width_80"] < metrics["width_95"]
         assert not set(INTERVALS) & set(printed["baselines"]["last_value"])
+
+
+def test_a_person_is_told_what_intervals_hold_and_are_worth(fits):
+    result = fits["normal"]
+    found = result.test.overall
+    held = [f"{level} % intervals hold {100 * found[f'coverage_{level}']:.1f} %" for level in (80, 95)]
+    assert list(tables.coverage(result.test, "native")) == [
+        f"{', '.join(held)} of the true values (native)",
+        f"WQL {found['wql']:.4g}, MSIS of 80 % {found['msis_80']:.4g}, MSIS of 95 % {found['msis_95']:.4g}",
+    ]
+    assert not list(tables.coverage(result.baselines["last_value"], None))

@@ -17,6 +17,8 @@ RATE = 0.3
 MOST_COMPARED = 2 * 10**8
 """Pairs of errors that are compared; where there are more, only the later ones are followed."""
 FEWEST_FOLLOWED = 50
+MOST_COMPARED_ONCE = 2 * 10**10
+"""The same, where all moments are followed in one go."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,10 +42,14 @@ class Standing:
     known: np.ndarray
 
     @classmethod
-    def of(cls, size: np.ndarray, begins: np.ndarray, known: np.ndarray) -> Standing:
-        """From absolute errors, float64 `[windows, horizon, targets]`, NaN where there is none, and their times."""
+    def of(cls, size: np.ndarray, begins: np.ndarray, known: np.ndarray, *, every: bool = False) -> Standing:
+        """From absolute errors, float64 `[windows, horizon, targets]`, NaN where there is none, and their times.
+
+        Args:
+            every: all forecasts are followed, however many there are.
+        """
         windows, real = len(size), np.isfinite(size)
-        followed = min(windows, max(FEWEST_FOLLOWED, MOST_COMPARED // max(1, size.size)))
+        followed = windows if every else min(windows, max(FEWEST_FOLLOWED, MOST_COMPARED // max(1, size.size)))
         smaller = np.zeros((followed, *size.shape[1:]), dtype=np.int64)
         count, unknown = np.zeros_like(smaller), np.zeros((followed, size.shape[1]), dtype=np.int64)
         last = slice(windows - followed, None)
@@ -56,7 +62,12 @@ class Standing:
         return cls(smaller, count, real[last], unknown, begins[last], known[last])
 
     def aimed_at(self, alpha: float, fewest: int) -> np.ndarray:
-        """The share of misses to aim at after the last error, float64 `[horizon, targets]`, from 0 to 1.
+        """The share of misses to aim at after the last error, float64 `[horizon, targets]`, from 0 to 1; see `aims`."""
+        return np.asarray(self.aims(alpha, fewest)[-1])
+
+    def aims(self, alpha: float, fewest: int) -> np.ndarray:
+        """The share of misses to aim at when each forecast is made, and after the last error, float64
+        `[forecasts + 1, horizon, targets]`, from 0 to 1.
 
         Each forecast in turn is judged by what was known when it was made.
 
@@ -68,6 +79,7 @@ class Standing:
         rate = RATE * alpha / self.open
         moves = np.zeros(self.smaller.shape)
         aimed = np.full(self.smaller.shape[1:], alpha)
+        aims = np.empty((len(self.begins) + 1, *aimed.shape))
         told = np.zeros(self.known.shape, dtype=bool)
         oldest = 0
         for window, begin in enumerate([*self.begins.tolist(), np.inf]):
@@ -78,11 +90,12 @@ class Standing:
                 told[some] |= new
                 while oldest < window and told[oldest].all():
                     oldest += 1
+            aims[window] = aimed
             if window < len(self.begins):
                 # it is missed when as many are smaller as the rank of the one that the interval reaches to
                 missed = self.smaller[window] >= rank(self.count[window], aimed)
                 moves[window] = np.where(judged[window], rate[window][:, None] * (alpha - missed), 0.0)
-        return aimed
+        return aims
 
 
 def rank(count: np.ndarray, missed: np.ndarray) -> np.ndarray:

@@ -22,7 +22,7 @@ from safetensors import SafetensorError
 
 from tsformer.data.panel import Panel
 from tsformer.errors import UsageError
-from tsformer.evaluation.adaptive import Standing, rank
+from tsformer.evaluation.adaptive import MOST_COMPARED_ONCE, Standing, rank
 from tsformer.evaluation.scales import seasonal_scale
 
 
@@ -91,7 +91,9 @@ class Calibration:
                 f"and {steps} are forecast: take a shorter --horizon, or fit with --horizon {steps}"
             )
         calibration = self if at is None else self._until(at)
-        half = np.stack([calibration.radius(level, adaptive=adaptive)[:steps] for level in levels])
+        aims = [self._aims_at(level, at) if adaptive and at is not None else None for level in levels]
+        radii = [calibration.radius(level, adaptive=adaptive, aim=aim) for level, aim in zip(levels, aims, strict=True)]
+        half = np.stack(radii)[:, :steps]
         lower, upper = [], []
         for radius in half[::-1]:
             if self.relative:
@@ -106,8 +108,11 @@ class Calibration:
         """Whether there are as many errors as an interval of a level, in percent, needs at every step."""
         return int(self._sizes[1].min()) >= fewest_windows(level)
 
-    def radius(self, level: float, *, adaptive: bool = False) -> np.ndarray:
+    def radius(self, level: float, *, adaptive: bool = False, aim: np.ndarray | None = None) -> np.ndarray:
         """How far an interval reaches to either side, float64 `[horizon, targets]`, in units of the scale.
+
+        Args:
+            aim: the share of misses that the adaptive kind aims at, where it is found already.
 
         Raises:
             UsageError: too few errors.
@@ -120,7 +125,9 @@ class Calibration:
                 f"on, and there are {int(count.min())}: give more rows, a shorter --horizon, or a lower --levels"
             )
         alpha = 1 - level / 100
-        missed = self._standing.aimed_at(alpha, least) if adaptive else np.full(count.shape, alpha)
+        missed = np.full(count.shape, alpha) if aim is None else aim
+        if adaptive and aim is None:
+            missed = self._standing.aimed_at(alpha, least)
         return np.asarray(np.take_along_axis(size, rank(count, missed)[None] - 1, axis=0)[0])
 
     @cached_property
@@ -129,14 +136,34 @@ class Calibration:
         return np.sort(np.abs(self.errors), axis=0), np.isfinite(self.errors).sum(axis=0)
 
     def _until(self, at: float) -> Calibration:
-        """What is known at a time."""
+        """What is known at a time, of the forecasts that had been made."""
         errors = np.where((self.known < at)[..., None], self.errors, np.nan)
-        some = np.isfinite(errors).any(axis=(1, 2))
+        some = self.begins < at
         return replace(self, errors=errors[some], begins=self.begins[some], known=self.known[some])
 
     @cached_property
     def _standing(self) -> Standing:
         return Standing.of(np.abs(self.errors), self.begins, self.known)
+
+    def _aims_at(self, level: float, at: float) -> np.ndarray | None:
+        """The share of misses to aim at when the forecast is made that begins at a time, out of one pass over all of
+        them; None where there is no such forecast, or there are too many."""
+        place = int(np.searchsorted(self.begins, at))
+        if place == len(self.begins) or self.begins[place] != at:
+            return None
+        if len(self.begins) * self.errors.size > MOST_COMPARED_ONCE:
+            return None
+        if level not in self._aims:
+            self._aims[level] = self._whole.aims(1 - level / 100, fewest_windows(level))
+        return np.asarray(self._aims[level][place])
+
+    @cached_property
+    def _aims(self) -> dict[float, np.ndarray]:
+        return {}
+
+    @cached_property
+    def _whole(self) -> Standing:
+        return Standing.of(np.abs(self.errors), self.begins, self.known, every=True)
 
     def extended(self, errors: np.ndarray, begins: np.ndarray, known: np.ndarray) -> Calibration:
         """With the errors of further forecasts, which need not be in order; arrays as those of the class."""

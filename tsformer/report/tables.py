@@ -41,7 +41,7 @@ def forecast(model: str, test: Score, baselines: Mapping[str, Score], problem: P
 
 
 def coverage(test: Score, intervals: str | None) -> Iterator[str]:
-    """A line on how many of the true values the intervals hold; none without intervals."""
+    """How many of the true values the intervals hold, and what they are worth, a line each; none without intervals."""
     names = [name for name in test.overall if name.startswith("coverage_")]
     parts = [
         f"{name.removeprefix('coverage_')} % intervals hold {100 * value:.1f} %"
@@ -50,6 +50,11 @@ def coverage(test: Score, intervals: str | None) -> Iterator[str]:
     ]
     if parts:
         yield f"{', '.join(parts)} of the true values ({intervals})"
+        worth = {"WQL": test.overall.get("wql")}
+        for level in (name.removeprefix("coverage_") for name in names):
+            worth[f"MSIS of {level} %"] = test.overall.get(f"msis_{level}")
+        if known := [f"{name} {value:.4g}" for name, value in worth.items() if value is not None]:
+            yield ", ".join(known)
 
 
 class PatientConsole(Console):
