@@ -263,8 +263,8 @@ class Transform(Protocol):
         pointwise: True when each step is transformed by itself; otherwise `inverse` needs the whole path.
         lost_rows: rows lost at the start of a series (1 for returns).
 
-    Three more may be there. `takes_missing = True`: NaN in `fit` and `forward` is a value that is missing, never all of a
-    channel; statistics are of the others, and what is made of a NaN is NaN. Without it the last value before, or the
+    Three more may be there. `takes_missing = True`: NaN in `fit` and `forward` is a value that is missing, never all of
+    a channel; statistics are of the others, and what is made of a NaN is NaN. Without it the last value before, or the
     first after, stands in for one that is missing. `anchor_step`: how many rows before a missing row of an anchor the
     one stands that takes its place; 1 unless it is given, a season for seasonal differences. `relative = True`: what is
     transformed is positive, and its changes are ratios, so that conformal intervals are ratios, too.
