@@ -98,6 +98,29 @@ def test_a_run_is_not_fitted_again(backtest, tsformer, table):
     assert "two models are called 'done'" in err
 
 
+def test_runs_alone_are_measured_on_the_rows_that_the_line_names(tsformer, table):
+    fit = f"fit --model ridge --data csv --path {table} --id shop --horizon 4 --lookback 12 --out run --quiet"
+    assert tsformer(*fit.split())[0] == 0
+    other = pd.read_csv(table).assign(sold=lambda rows: rows["sold"] * 1000)
+    other.to_csv("other.csv", index=False)
+    found = {}
+    for name in ("t", "other"):
+        line = f"backtest --run run --data csv --path {name}.csv --id shop --origins 2 --horizon 3 --json"
+        code, out, err = tsformer(*line.split())
+        assert code == 0, err
+        found[name] = json.loads(out)
+        assert found[name]["horizon"] == 3
+    errors = {name: {row["model"]: row["mae"] for row in each["leaderboard"]} for name, each in found.items()}
+    assert errors["other"]["last_value"] == pytest.approx(1000 * errors["t"]["last_value"])
+    assert errors["other"]["run"] > 100 * errors["t"]["run"]
+    code, out, err = tsformer("backtest", "--run", "run", "--data", "csv", "--path", "none.csv")
+    assert (code, out) == (3, "")
+    for words in (["--max-steps", "5"], ["--transform", "log"]):
+        code, _, err = tsformer("backtest", "--run", "run", *words)
+        assert code == 2
+        assert "runs are not fitted again" in tsformer.one_line(err)
+
+
 def test_a_model_that_fails_is_named_and_the_code_says_so(backtest, tsformer, in_tmp):
     broken = tsformer.local_model.replace(
         "past = ", "raise ValueError('no answer') if len(batch.past) > 5 else 0; past = "

@@ -129,8 +129,21 @@ def backtest(
                 options=options,
                 needs_data=not run,
             )
-        if not named and not run:
-            raise UsageError("nothing to measure: name models, --model NAME, or runs, --run DIR")
+            if not named and not run:
+                raise UsageError("nothing to measure: name models, --model NAME, or runs, --run DIR")
+            rows = next(iter(named.values()), None)
+            if rows is None:
+                _refuse_unread(transform=transform, scale=scale, options=options)
+                # runs alone: the line says which rows they are measured on, as a model that only reads them
+                (rows,) = aliases.settings_of(
+                    models=["last_value"],
+                    config=config,
+                    data=data,
+                    transform=None,
+                    scale=None,
+                    options=options,
+                    needs_data=False,
+                ).values()
         require_named("--test", test)
         folder = place("--out", out)
         if folder is not None:
@@ -152,10 +165,18 @@ def backtest(
             if output is not None:
                 require(Path(output))
             candidates: dict[str, Candidate] = {**named, **_runs(run or (), named, quiet=quiet)}
-            panel = _rows(candidates)
+            panel = _rows(candidates, rows)
             told = list(map(str, panel.notes))
             panel, plan, season = _plan(
-                candidates, panel, protocol=protocol, split=split, test=test, origins=origins, step=step, refit=often
+                candidates,
+                panel,
+                rows,
+                protocol=protocol,
+                split=split,
+                test=test,
+                origins=origins,
+                step=step,
+                refit=often,
             )
             told += plan.notes
             for line in dict.fromkeys(told):
@@ -227,19 +248,30 @@ def _runs(given: Sequence[str], named: Mapping[str, Settings], *, quiet: bool) -
     return found
 
 
-def _rows(candidates: Mapping[str, Candidate]) -> Panel:
-    """The data of the first candidate that has any: those of settings, else those that a run was fitted on."""
+def _refuse_unread(*, transform: object, scale: object, options: Mapping[str, Any]) -> None:
+    """Raises UsageError for what is said of fits on a line of runs, which are not fitted again."""
+    given = {"transform": transform, "scale": scale, **{name: value for name, value in options.items() if "__" in name}}
+    idle = [
+        "--" + name.replace("__", ".").replace("_", "-")
+        for name, value in given.items()
+        if value not in (None, []) and name.split("__")[0] not in ("data", "window")
+    ]
+    if idle:
+        raise UsageError(f"{', '.join(idle)}: runs are not fitted again, and read nothing of it; leave it out")
+
+
+def _rows(candidates: Mapping[str, Candidate], rows: Settings) -> Panel:
+    """The data that the line names, else those that the first run was fitted on."""
     from tsformer import sources
     from tsformer.data.panel import Panel
 
     panel: Any = None
-    for candidate in candidates.values():
-        if isinstance(candidate, Settings):
-            if candidate.data is not None:
-                panel = sources.load_data(candidate.data)
-                break
-        elif panel is None:
+    if rows.data is not None:
+        panel = sources.load_data(rows.data)
+    for candidate in candidates.values() if panel is None else ():
+        if not isinstance(candidate, Settings):
             panel = sources.read_rows(candidate.settings, None, candidate.schema)
+            break
     if not isinstance(panel, Panel):
         raise UsageError("a backtest is of forecasts: it needs a table of rows, --data csv --path FILE")
     return panel
@@ -248,6 +280,7 @@ def _rows(candidates: Mapping[str, Candidate]) -> Panel:
 def _plan(
     candidates: Mapping[str, Candidate],
     panel: Panel,
+    rows: Settings,
     *,
     protocol: str | None,
     split: str | None,
@@ -261,16 +294,17 @@ def _plan(
     from tsformer.evaluation import protocols
     from tsformer.evaluation.origins import ORIGINS, needs, rolling_plan
 
-    horizon, season, seen = needs(candidates, panel)
+    horizon, season, seen = needs(candidates, panel, rows.window)
     if protocol is not None:
         if protocol not in protocols.PROTOCOLS:
             raise UsageError(f"--protocol must be {' or '.join(protocols.PROTOCOLS)}, not {protocol!r}")
-        rows = None if split is None else protocols.rows_of(split)
-        return panel, protocols.ltsf(panel, horizon, rows), season
+        parts = None if split is None else protocols.rows_of(split)
+        return panel, protocols.ltsf(panel, horizon, parts), season
     if test is not None:
-        first = next(iter(candidates.values()))
         before = panel.lengths
-        panel = sources.read_test(first if isinstance(first, Settings) else first.settings, test, panel)
+        if rows.data is None:
+            raise UsageError("--test FILE follows the rows of the data: name them, --data csv --path FILE")
+        panel = sources.read_test(rows, test, panel)
         return panel, protocols.follows(panel, before, horizon), season
     count = ORIGINS if origins is None else origins
     return panel, rolling_plan(panel, horizon, count, step, refit, seen=seen), season

@@ -14,7 +14,7 @@ from tsformer.errors import DataError, UsageError
 from tsformer.evaluation.plan import Block, Plan
 from tsformer.fitted import Fitted
 from tsformer.preparation import build_chain, complete
-from tsformer.settings import Settings
+from tsformer.settings import Settings, WindowConfig
 
 ORIGINS = 8
 VALIDATION = 10
@@ -78,7 +78,9 @@ def rolling_plan(
     return Plan(horizon, blocks, before.astype(np.int64), None, _notes(panel, enough, crossed, step, refit, horizon))
 
 
-def needs(candidates: Mapping[str, Settings | Fitted], panel: Panel) -> tuple[int, int, int]:
+def needs(
+    candidates: Mapping[str, Settings | Fitted], panel: Panel, window: WindowConfig | None = None
+) -> tuple[int, int, int]:
     """Horizon and season of a backtest, and how many rows a window has to see for every model that is to be fitted.
 
     Horizon and season are those that the settings name, else those of a run, else what suits the data.
@@ -86,6 +88,7 @@ def needs(candidates: Mapping[str, Settings | Fitted], panel: Panel) -> tuple[in
     Args:
         candidates: by name; one at least.
         panel: the data.
+        window: whose horizon and season come before all others, where it names any.
 
     Raises:
         UsageError: candidates of different horizons.
@@ -95,11 +98,14 @@ def needs(candidates: Mapping[str, Settings | Fitted], panel: Panel) -> tuple[in
     }
     to_fit = {name: each for name, each in candidates.items() if isinstance(each, Settings)}
     asked = {name: windows[name].horizon for name in to_fit if windows[name].horizon is not None}
+    if window is not None and window.horizon is not None:
+        asked = {"": window.horizon}
     horizons = asked or {name: window.horizon for name, window in windows.items() if window.horizon is not None}
     if len(set(horizons.values())) > 1:
         said = ", ".join(f"{name} {horizon}" for name, horizon in horizons.items())
         raise UsageError(f"the models forecast different numbers of steps ({said}): give one --horizon for all")
-    season = next((window.season for window in windows.values() if window.season is not None), None)
+    seasons = (each.season for each in ([window] if window else []) + list(windows.values()))
+    season = next((season for season in seasons if season is not None), None)
     usual = None
     seen = 1
     for settings in to_fit.values():

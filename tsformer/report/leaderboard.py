@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
+
 import pandas as pd
 from rich.console import Console
 from rich.table import Table
@@ -16,18 +19,22 @@ def leaderboard_frame(board: Leaderboard) -> pd.DataFrame:
 
 
 def print_leaderboard(board: Leaderboard) -> None:
-    """The table on stdout."""
-    Console().print(_table(board))
-
-
-def _table(board: Leaderboard) -> Table:
+    """The table on stdout; where it is too wide, with fewer metrics beside the main one."""
+    console = Console()
     metrics = [name for name in board.rows[0].metrics if any(row.metrics[name] is not None for row in board.rows)]
     order = [board.metric, *(name for name in metrics if name != board.metric)]
+    free = console.options.update(max_width=sys.maxsize)
+    while len(order) > 1 and console.measure(_table(board, order), options=free).maximum > console.width:
+        order.pop()
+    console.print(_table(board, order))
+
+
+def _table(board: Leaderboard, order: Sequence[str]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="")
-    table.add_column("model", overflow="fold")
+    table.add_column("model", overflow="fold", min_width=min(32, max(len(row.name) for row in board.rows)))
     for name in order:
         table.add_column(_title(name), justify="right", no_wrap=True)
-    for title in (f"skill over {board.reference}", "min..max", "p", "p best", "seconds"):
+    for title in ("skill", "min..max", "p", "p best", "seconds"):
         table.add_column(title, justify="right")
     for row in board.rows:
         cells = [_number(row.metrics[name], percent=name.startswith("coverage")) for name in order]
