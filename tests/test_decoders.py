@@ -9,7 +9,8 @@ from scipy import stats
 from torch import Tensor, nn
 
 from tsformer.errors import UsageError
-from tsformer.nn.decoders import AutoregressiveDecoder, FlatHead, QueryDecoder
+from tsformer.nn.decoders import AutoregressiveDecoder
+from tsformer.nn.direct import FlatHead, QueryDecoder
 from tsformer.nn.distributions import Normal
 from tsformer.nn.layers import Decoder, LayerSpec
 from tsformer.nn.points import Point

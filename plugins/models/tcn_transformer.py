@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from torch import Tensor, nn
 
 from tsformer.nn.convolution import Patches, TemporalBlock
-from tsformer.nn.decoders import FlatHead
+from tsformer.nn.direct import FlatHead
 from tsformer.nn.options import TransformerOptions
 from tsformer.nn.outputs import output_of
 from tsformer.plugin import Field, ModelPlugin, Problem, Task, changed

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from torch import Tensor, nn
 
 from tsformer.nn.convolution import Patches
-from tsformer.nn.decoders import QueryDecoder
+from tsformer.nn.direct import QueryDecoder
 from tsformer.nn.options import TransformerOptions
 from tsformer.nn.outputs import output_of
 from tsformer.plugin import Field, ModelPlugin, Problem, Task

@@ -7,7 +7,7 @@ from typing import Literal
 
 from torch import Tensor, nn
 
-from tsformer.nn.decoders import FlatHead
+from tsformer.nn.direct import FlatHead
 from tsformer.nn.layers import LayerSpec
 from tsformer.nn.network import last_real
 from tsformer.nn.options import NetworkOptions
