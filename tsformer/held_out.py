@@ -26,7 +26,9 @@ LEVELS = (80.0, 95.0)
 MOST_DRAWN = 2**24
 """Numbers of sample paths from which intervals of the test part are found, and of windows that are rolled out for them:
 of more windows some are taken, evenly spaced."""
-MOST_ROLLED = 2**15
+MOST_ROLLED = 2**12
+SAMPLES = 100
+"""Paths of each window, of which the ends of the intervals are found here."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ def _coverage(
     levels = tuple(level for level in LEVELS if calibration is None or calibration.enough(level))
     if not levels:
         return None
-    ask = Ask(levels, seed=fitted.settings.train.seed)
+    ask = Ask(levels, samples=SAMPLES, seed=fitted.settings.train.seed)
     errors = Errors(*_scales(prepared), ask.probabilities)
     windows = prepared.test
     if calibration is None:

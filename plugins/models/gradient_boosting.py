@@ -169,7 +169,7 @@ def _table(module: GradientBoosting, windows: Windows, most: int) -> tuple[np.nd
 plugin = ModelPlugin(
     config=GradientBoostingConfig,
     build=GradientBoosting,
-    example=GradientBoostingConfig(trees=30, learning_rate=0.4, leaves=8),
+    example=GradientBoostingConfig(trees=24, learning_rate=0.5, leaves=16),
     fit=fit,
     persistent=False,
     covariates={"future"},
